@@ -113,6 +113,10 @@ static std::string summary(const runtime::Calibration &calibration, const std::s
                         static_cast<double>(last.bytes) / last.copySeconds * 1e-9,
                         static_cast<double>(last.bytes) / last.reduceSeconds * 1e-9,
                         beside.computeSlowdown);
+    out << "    all_reduces of 64 bytes a rank and more, predicted:";
+    for (double error : calibration.allReduceErrors[i])
+      out << llvm::format(" %+.0f %%", error * 100);
+    out << "\n";
   }
   for (const auto &[what, why] : machine.measurement->missing)
     out << "  not measured: " << what << ": " << why << "\n";

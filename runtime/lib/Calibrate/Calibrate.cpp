@@ -130,6 +130,15 @@ std::vector<cost::CpuCache> caches() {
   return result;
 }
 
+/// Half of a core's share of the largest cache: what was used so many bytes ago is no longer in the
+/// core's own caches.
+size_t memoryPool(const cost::Processor &processor) {
+  int64_t share = int64_t(1) << 20;
+  for (const cost::CpuCache &cache : processor.caches)
+    share = std::max(share, cache.bytes / cache.sharedByCores);
+  return static_cast<size_t>(share / 2);
+}
+
 } // namespace
 
 cost::Processor hostProcessor() {
@@ -166,20 +175,22 @@ Result<Calibration> calibrate(const CalibrateOptions &options) {
   });
   for (const std::string &transport : options.transports)
     for (int64_t ranks : groups)
-      parts.emplace_back(transport + " of " + std::to_string(ranks) + " ranks",
-                         [&, transport, ranks]() -> Status {
-                           ASSIGN_OR_RETURN(cost::Transport measured,
-                                            measureTransport(transport, ranks, options.quick));
-                           machine.transports.push_back(std::move(measured));
-                           ASSIGN_OR_RETURN(cost::Interference beside,
-                                            measureInterference(transport, ranks, options.quick));
-                           machine.interference.push_back(std::move(beside));
-                           return {};
-                         });
+      parts.emplace_back(
+          transport + " of " + std::to_string(ranks) + " ranks", [&, transport, ranks]() -> Status {
+            ASSIGN_OR_RETURN(cost::Transport measured,
+                             measureTransport(transport, ranks, options.quick,
+                                              result.allReduceErrors.emplace_back()));
+            machine.transports.push_back(std::move(measured));
+            ASSIGN_OR_RETURN(cost::Interference beside,
+                             measureInterference(transport, ranks, options.quick));
+            machine.interference.push_back(std::move(beside));
+            return {};
+          });
   std::vector<int64_t> busy{1};
   if (cores > 1)
     busy.push_back(cores);
   std::unique_ptr<Crew> crew;
+  double spread = 0;
   for (int64_t members : busy) {
     const std::string on =
         members == 1 ? ", one core busy" : ", " + std::to_string(members) + " cores busy";
@@ -187,7 +198,8 @@ Result<Calibration> calibrate(const CalibrateOptions &options) {
       ASSIGN_OR_RETURN(crew, Crew::create(members, kernelMemoryBytes(options.quick)));
       machine.compute.emplace_back();
       machine.compute.back().busyCores = members;
-      return measureMemory(*crew, options.quick, machine.compute.back());
+      return measureMemory(*crew, options.quick, memoryPool(*machine.processor),
+                           machine.compute.back());
     });
     parts.emplace_back("row kernels" + on, [&] {
       return measureRows(*crew, options.quick, options.rowKernels.get(), machine.compute.back());
@@ -195,8 +207,10 @@ Result<Calibration> calibrate(const CalibrateOptions &options) {
     parts.emplace_back("attention" + on, [&] {
       return measureAttention(*crew, options.quick, machine.compute.back());
     });
-    parts.emplace_back("matmul" + on, [&] {
-      return measureMatmuls(*crew, options.quick, machine.compute.back());
+    parts.emplace_back("matmul" + on, [&]() -> Status {
+      RETURN_IF_ERROR(measureMatmuls(*crew, options.quick, machine.compute.back()));
+      spread = std::max(spread, crew->spread());
+      return Status();
     });
   }
   for (size_t i = 0; i < parts.size(); ++i) {
@@ -216,12 +230,18 @@ Result<Calibration> calibrate(const CalibrateOptions &options) {
                         std::to_string(library->minor) + "." + std::to_string(library->patch);
   measurement.repetitions = options.quick ? 1 : 25;
   measurement.foreignCores = meanwhile.cores();
+  measurement.medianOverLeast = 1 + spread;
   measurement.missing["ucx"] = "this version has no transport between hosts";
   measurement.missing["nccl"] = "GPUs are not measured";
   if (!options.rowKernels)
     measurement.missing["row_operations"] = "needs the compiler";
   if (options.quick)
     result.warnings.emplace_back("each figure was measured once and on few sizes (--quick)");
+  if (spread > 0.1 && !options.quick)
+    result.warnings.push_back("the median of a figure's repetitions was " +
+                              shortNumber(1 + spread) +
+                              " times the least one: the host is not quiet, and takes longer at "
+                              "times than the file says");
   if (measurement.foreignCores > options.maxForeignCores)
     result.warnings.push_back("other programs used " + shortNumber(measurement.foreignCores) +
                               " cores meanwhile: figures may be too slow");

@@ -77,7 +77,14 @@ Result<Timing> Crew::measure(const Make &make, const Repetitions &repetitions) c
     all.insert(all.end(), times[member].begin(), times[member].end());
   }
   std::sort(all.begin(), all.end());
-  return Timing{all.front(), all[all.size() / 2]};
+  spreads.push_back(all[all.size() / 2] / std::max(all.front(), 1e-9) - 1);
+  return Timing{all.front()};
+}
+
+double Crew::spread() const {
+  std::vector<double> sorted = spreads;
+  std::sort(sorted.begin(), sorted.end());
+  return sorted.empty() ? 0 : sorted[sorted.size() / 2];
 }
 
 } // namespace braid::runtime

@@ -28,7 +28,7 @@ public:
 };
 
 struct Timing {
-  double leastSeconds = 0, medianSeconds = 0; ///< of the repetitions of all cores
+  double leastSeconds = 0; ///< of the repetitions of all cores
 };
 
 /// How often work is repeated: as long as the time lasts, within these bounds.
@@ -49,10 +49,14 @@ public:
   /// repetition does not count.
   using Make = std::function<Result<std::unique_ptr<Work>>(std::byte *memory)>;
   Result<Timing> measure(const Make &make, const Repetitions &repetitions) const;
+  /// By how much medians were longer than the least times, as a part of these: the median over all
+  /// that was measured. Tells how quiet the host is.
+  double spread() const;
 
 private:
   Pinning pinning;
   std::vector<HostMemory> memory;
+  mutable std::vector<double> spreads; ///< of each measurement
 };
 
 } // namespace braid::runtime

@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 #include "Parts.h"
 #include "braid/Base/StatusMacros.h"
+#include "braid/Cost/OperationTime.h"
 #include "braid/Program/program_generated.h"
 #include "braid/Runtime/KernelLibrary.h"
 #include "runtime/lib/Kernels/Operations.h"
@@ -161,6 +162,15 @@ public:
     fill(reinterpret_cast<float *>(at), count);
     at += (count * kFloat + 63) / 64 * 64;
   }
+  /// An operand of i64, all one.
+  void addOnes(const char *name, const std::vector<int64_t> &shape) {
+    const size_t i = arguments.place(name);
+    arguments.operands[i] = OperandType{DType::i64, shape, rowMajor(shape)};
+    arguments.data[i] = at;
+    const int64_t count = shape[0] * shape[1];
+    std::fill_n(reinterpret_cast<int64_t *>(at), count, 1);
+    at += (static_cast<size_t>(count) * sizeof(int64_t) + 63) / 64 * 64;
+  }
   /// An operand of one i64.
   void addInteger(const char *name, int64_t value) {
     const size_t i = arguments.place(name);
@@ -207,8 +217,7 @@ Status measureMatmuls(const Crew &crew, bool quick, cost::ComputeRates &rates) {
                                                         m, n, k, memory, s.weightBytes));
                                                   },
                                                   repetitions(quick)));
-        rates.matmul.push_back(
-            {m, n, k, 2 * static_cast<double>(m * n * k) / timing.medianSeconds});
+        rates.matmul.push_back({m, n, k, 2 * static_cast<double>(m * n * k) / timing.leastSeconds});
       }
   return {};
 }
@@ -222,25 +231,31 @@ Status measureAttention(const Crew &crew, bool quick, cost::ComputeRates &rates)
       for (int64_t dim : s.headDims)
         for (bool causal : {false, true}) {
           double flops = 0;
-          ASSIGN_OR_RETURN(const Timing timing,
-                           crew.measure(
-                               [&](std::byte *memory) {
-                                 Arguments a("attention", memory);
-                                 a.add("query", {1, rows, kHeads, dim});
-                                 a.add("key", {1, keys, kHeads, dim});
-                                 a.add("value", {1, keys, kHeads, dim});
-                                 a.add("out", {1, rows, kHeads, dim});
-                                 // The rows are the last ones of as many positions as there are
-                                 // keys.
-                                 if (causal && rows < keys)
-                                   a.addInteger("position_offset", keys - rows);
-                                 a.arguments.integers = {causal};
-                                 a.arguments.numbers = {0.125};
-                                 flops = a.arguments.kernel->flops(a.arguments);
-                                 return started(std::make_unique<LibraryWork>(), a.arguments);
-                               },
-                               repetitions(quick)));
-          rates.attention.push_back({rows, keys, dim, causal, flops / timing.medianSeconds});
+          ASSIGN_OR_RETURN(
+              const Timing timing,
+              crew.measure(
+                  [&](std::byte *memory) {
+                    Arguments a("attention", memory);
+                    // No more positions than keys; then several query heads share a
+                    // key head.
+                    const int64_t positions = std::min(rows, keys);
+                    a.add("query", {1, positions, kHeads * (rows / positions), dim});
+                    a.add("key", {1, keys, kHeads, dim});
+                    a.add("value", {1, keys, kHeads, dim});
+                    a.add("out", {1, positions, kHeads * (rows / positions), dim});
+                    a.addOnes("mask", {1, keys});
+                    // The rows are the last ones of as many positions as there are
+                    // keys.
+                    if (causal && positions < keys)
+                      a.addInteger("position_offset", keys - positions);
+                    a.arguments.integers = {causal};
+                    a.arguments.numbers = {0.125};
+                    flops = a.arguments.kernel->flops(a.arguments) *
+                            (causal ? cost::causalPart(positions, keys, positions < keys) : 1);
+                    return started(std::make_unique<LibraryWork>(), a.arguments);
+                  },
+                  repetitions(quick)));
+          rates.attention.push_back({rows, keys, dim, causal, flops / timing.leastSeconds});
         }
   return {};
 }
@@ -268,7 +283,7 @@ Status measureRows(const Crew &crew, bool quick, const Bundle *bundle, cost::Com
                                             },
                                             repetitions(quick)));
   rates.rowOperations.push_back(
-      {"rotary", static_cast<double>(rows * 8 * 64) / rotary.medianSeconds});
+      {"rotary", static_cast<double>(rows * 8 * 64) / rotary.leastSeconds});
   ASSIGN_OR_RETURN(const Timing table, crew.measure(
                                            [&](std::byte *memory) {
                                              Arguments a("rotary_table", memory);
@@ -280,7 +295,7 @@ Status measureRows(const Crew &crew, bool quick, const Bundle *bundle, cost::Com
                                            },
                                            repetitions(quick)));
   rates.rowOperations.push_back(
-      {"rotary_table", static_cast<double>(rows * 32) / table.medianSeconds});
+      {"rotary_table", static_cast<double>(rows * 32) / table.leastSeconds});
   if (!bundle)
     return {};
 
@@ -313,7 +328,7 @@ Status measureRows(const Crew &crew, bool quick, const Bundle *bundle, cost::Com
                              std::vector<bool>(kernel->num_operands, true), rows);
             },
             repetitions(quick)));
-    double seconds = timing.medianSeconds;
+    double seconds = timing.leastSeconds;
     std::string own;
     double ownCount = 0;
     for (const auto &work : kernel->row_work) {
@@ -331,7 +346,7 @@ Status measureRows(const Crew &crew, bool quick, const Bundle *bundle, cost::Com
     // Where memory alone takes as long, arithmetic is not seen: it is at least this fast.
     const double traffic =
         trafficSeconds(rates, elements * kFloat * static_cast<double>(kernel->num_operands));
-    secondsOf[own] = std::max(seconds, 0.05 * std::min(traffic, timing.medianSeconds)) / ownCount;
+    secondsOf[own] = std::max(seconds, 0.05 * std::min(traffic, timing.leastSeconds)) / ownCount;
     rates.rowOperations.push_back({own, 1 / secondsOf[own]});
   }
   return {};
@@ -343,73 +358,90 @@ Status measureRows(const Crew &crew, bool quick, const Bundle *bundle, cost::Com
 
 namespace {
 
-class Read : public Work {
+/// Takes the bytes in turn from a pool, so that they are as far away as what a model used some
+/// operations ago.
+class PoolWork : public CommandWork {
 public:
-  Read(std::byte *memory, size_t bytes)
-      : data(reinterpret_cast<const uint64_t *>(memory)), count(bytes / sizeof(uint64_t)) {
-    std::memset(memory, 1, bytes);
+  PoolWork(std::byte *pool, size_t bytes, size_t poolBytes)
+      : bytes(bytes), pool(pool), places(std::max<size_t>(1, poolBytes / bytes)) {
+    std::memset(pool, 1, places * bytes);
   }
-  void run() override {
+  void prepare() override {
+    memory = pool + next * bytes;
+    next = (next + 1) % places;
+  }
+
+protected:
+  const size_t bytes;
+  std::byte *memory = nullptr;
+
+private:
+  std::byte *pool;
+  size_t places, next = 0;
+};
+
+class Read : public PoolWork {
+public:
+  using PoolWork::PoolWork;
+
+private:
+  void perform(ExecutionContext &) override {
+    const auto *data = reinterpret_cast<const uint64_t *>(memory);
     uint64_t sums[8] = {};
-    for (size_t i = 0; i + 8 <= count; i += 8)
+    for (size_t i = 0; i + 8 <= bytes / sizeof(uint64_t); i += 8)
       for (size_t j = 0; j < 8; ++j)
         sums[j] += data[i + j];
     for (uint64_t sum : sums)
       total = total + sum;
   }
-
-private:
-  const uint64_t *data;
-  size_t count;
   volatile uint64_t total = 0;
 };
 
-class Write : public Work {
+class Write : public PoolWork {
 public:
-  Write(std::byte *memory, size_t bytes) : memory(memory), bytes(bytes) {}
-  void run() override { std::memset(memory, value++, bytes); }
+  using PoolWork::PoolWork;
 
 private:
-  std::byte *memory;
-  size_t bytes;
+  void perform(ExecutionContext &) override { std::memset(memory, value++, bytes); }
   int value = 0;
 };
 
 /// As the executor copies.
-class Copy : public CommandWork {
+class Copy : public PoolWork {
 public:
-  Copy(std::byte *memory, size_t bytes) {
-    std::memset(memory, 1, bytes);
+  using PoolWork::PoolWork;
+  void prepare() override {
+    PoolWork::prepare();
     const auto half = static_cast<int64_t>(bytes / 2 / kFloat);
     const Tensor from{memory, DType::f32, {half}, {1}},
         to{memory + bytes / 2, DType::f32, {half}, {1}};
-    command = resolveCopy(from, to);
+    if (Result<CopyCommand> resolved = resolveCopy(from, to); resolved.ok())
+      command = *resolved;
   }
 
 private:
-  void perform(ExecutionContext &context) override {
-    if (command.ok())
-      execute(*command, source, context);
-  }
-  Result<CopyCommand> command = Status();
+  void perform(ExecutionContext &context) override { execute(command, source, context); }
+  CopyCommand command{};
 };
 
-template <typename T> Crew::Make makeOn(size_t bytes) {
-  return [bytes](std::byte *memory) -> Result<std::unique_ptr<Work>> {
-    return std::unique_ptr<Work>(std::make_unique<T>(memory, bytes));
+template <typename T> Crew::Make makeOn(size_t bytes, size_t poolBytes) {
+  return [bytes, poolBytes](std::byte *memory) -> Result<std::unique_ptr<Work>> {
+    return std::unique_ptr<Work>(std::make_unique<T>(memory, bytes, poolBytes));
   };
 }
 
 } // namespace
 
-Status measureMemory(const Crew &crew, bool quick, cost::ComputeRates &rates) {
+Status measureMemory(const Crew &crew, bool quick, size_t poolBytes, cost::ComputeRates &rates) {
   for (int64_t bytes : sizes(quick).memoryBytes) {
     const auto size = static_cast<size_t>(bytes);
-    ASSIGN_OR_RETURN(const Timing read, crew.measure(makeOn<Read>(size), repetitions(quick)));
-    ASSIGN_OR_RETURN(const Timing write, crew.measure(makeOn<Write>(size), repetitions(quick)));
-    ASSIGN_OR_RETURN(const Timing copy, crew.measure(makeOn<Copy>(size), repetitions(quick)));
+    const size_t pool = std::min(poolBytes, kernelMemoryBytes(quick));
+    ASSIGN_OR_RETURN(const Timing read, crew.measure(makeOn<Read>(size, pool), repetitions(quick)));
+    ASSIGN_OR_RETURN(const Timing write,
+                     crew.measure(makeOn<Write>(size, pool), repetitions(quick)));
+    ASSIGN_OR_RETURN(const Timing copy, crew.measure(makeOn<Copy>(size, pool), repetitions(quick)));
     auto rate = [&](const Timing &timing) {
-      return static_cast<double>(bytes) / timing.medianSeconds;
+      return static_cast<double>(bytes) / timing.leastSeconds;
     };
     rates.memory.push_back({bytes, rate(read), rate(write), rate(copy)});
   }

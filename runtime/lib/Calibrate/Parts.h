@@ -21,10 +21,14 @@ Status measureMatmuls(const Crew &crew, bool quick, cost::ComputeRates &rates);
 Status measureAttention(const Crew &crew, bool quick, cost::ComputeRates &rates);
 /// `bundle` may be null. Needs the rates of memory.
 Status measureRows(const Crew &crew, bool quick, const Bundle *bundle, cost::ComputeRates &rates);
-Status measureMemory(const Crew &crew, bool quick, cost::ComputeRates &rates);
+/// Memory is taken in turn from so many bytes.
+Status measureMemory(const Crew &crew, bool quick, size_t poolBytes, cost::ComputeRates &rates);
 
 Result<cost::Overheads> measureOverheads(bool quick);
-Result<cost::Transport> measureTransport(const std::string &name, int64_t ranks, bool quick);
+/// `errors` gets, for all_reduces of each size, how far the time that follows from the others' is
+/// from the measured one, as a part of it.
+Result<cost::Transport> measureTransport(const std::string &name, int64_t ranks, bool quick,
+                                         std::vector<double> &errors);
 Result<cost::Interference> measureInterference(const std::string &name, int64_t ranks, bool quick);
 
 } // namespace braid::runtime

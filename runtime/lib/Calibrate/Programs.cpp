@@ -9,6 +9,7 @@
 #include "Parts.h"
 #include "ProgramWriter.h"
 #include "braid/Base/StatusMacros.h"
+#include "braid/Cost/ScheduleTime.h"
 
 #include <nlohmann/json.hpp>
 
@@ -19,11 +20,16 @@ namespace braid::runtime {
 
 using Json = nlohmann::json;
 
-static double median(std::vector<double> numbers) {
-  std::nth_element(numbers.begin(),
-                   numbers.begin() + static_cast<std::ptrdiff_t>(numbers.size() / 2),
+static double quantileOf(std::vector<double> numbers, size_t parts, size_t part) {
+  const size_t at = numbers.size() * part / parts;
+  std::nth_element(numbers.begin(), numbers.begin() + static_cast<std::ptrdiff_t>(at),
                    numbers.end());
-  return numbers[numbers.size() / 2];
+  return numbers[at];
+}
+static double median(std::vector<double> numbers) { return quantileOf(std::move(numbers), 2, 1); }
+/// A rank that the system stops for a moment holds up the others: the upper half tells of that.
+static double lowerQuartile(std::vector<double> numbers) {
+  return quantileOf(std::move(numbers), 4, 1);
 }
 
 /// The median time of a run.
@@ -82,7 +88,8 @@ static std::vector<int64_t> partSizes(bool quick) {
   return sizes;
 }
 
-Result<cost::Transport> measureTransport(const std::string &name, int64_t ranks, bool quick) {
+Result<cost::Transport> measureTransport(const std::string &name, int64_t ranks, bool quick,
+                                         std::vector<double> &errors) {
   struct Kind {
     CollectiveKind kind;
     const char *name;
@@ -127,7 +134,7 @@ Result<cost::Transport> measureTransport(const std::string &name, int64_t ranks,
         collective["comm_s"].get<double>() - collective["peer_wait_s"].get<double>());
   }
   auto secondsOf = [&](const char *kind, int64_t bytes) {
-    return median(times.at(std::string(kind) + "." + std::to_string(bytes)));
+    return lowerQuartile(times.at(std::string(kind) + "." + std::to_string(bytes)));
   };
   cost::Transport transport;
   transport.name = name;
@@ -137,19 +144,34 @@ Result<cost::Transport> measureTransport(const std::string &name, int64_t ranks,
   const double one = secondsOf("all_gather", least), two = secondsOf("all_reduce", least);
   transport.messageSeconds = std::clamp(two - one, 0.0, one);
   transport.startSeconds = one - transport.messageSeconds;
-  double copied = 0, reduced = 0;
   for (size_t i = 1; i < sizes.size(); ++i) {
     const int64_t bytes = sizes[i];
     // A rank copies its own part while the messages come, then those of the others; or it adds
     // theirs to its own.
     const auto parts = static_cast<double>(ranks), others = parts - 1;
-    const double gather = secondsOf("all_gather", bytes) - transport.startSeconds;
+    const double gather = secondsOf("all_gather", bytes) - transport.startSeconds,
+                 scatter = secondsOf("reduce_scatter", bytes) - one;
     const double each = gather / parts;
-    copied = std::max(copied, each >= transport.messageSeconds
-                                  ? each
-                                  : (gather - transport.messageSeconds) / others);
-    reduced = std::max(reduced, (secondsOf("reduce_scatter", bytes) - one) / others);
-    transport.transfers.push_back({bytes, copied, reduced});
+    const double copied =
+        each >= transport.messageSeconds ? each : (gather - transport.messageSeconds) / others;
+    transport.transfers.push_back({bytes, std::max(0.0, copied), std::max(0.0, scatter / others)});
+  }
+  // Fewer bytes take no longer than more.
+  for (size_t i = transport.transfers.size() - 1; i-- > 0;) {
+    cost::TransferPoint &point = transport.transfers[i], &next = transport.transfers[i + 1];
+    point.copySeconds = std::min(point.copySeconds, next.copySeconds);
+    point.reduceSeconds = std::min(point.reduceSeconds, next.reduceSeconds);
+  }
+  cost::Machine machine;
+  machine.transports = {transport};
+  ASSIGN_OR_RETURN(const cost::Network network, cost::networkOf(machine, name, ranks));
+  for (int64_t bytes : sizes) {
+    ScheduleRequest request;
+    request.kind = CollectiveKind::allReduce;
+    request.ranks = ranks;
+    request.values = {{ranks * bytes, sizeof(float), false}};
+    ASSIGN_OR_RETURN(const cost::CollectiveTime predicted, cost::timeOf(request, network));
+    errors.push_back(predicted.seconds / secondsOf("all_reduce", bytes) - 1);
   }
   return transport;
 }

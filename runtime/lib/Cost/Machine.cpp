@@ -157,6 +157,7 @@ template <typename Io> static void fields(Io &io, Measurement &v) {
   io.field("library", v.library);
   io.field("repetitions", v.repetitions);
   io.field("foreign_cores", v.foreignCores);
+  io.field("median_over_least", v.medianOverLeast);
   io.optional("missing", v.missing);
 }
 
@@ -203,6 +204,7 @@ constexpr Unit kUnits[] = {
     {"_slowdown", 0.5, 1000, "times as long as alone"},
     {"efficiency", 0.01, 1, "of the peak"},
     {"foreign_cores", 0, 65536, "cores"},
+    {"median_over_least", 1, 1e6, "times the least"},
 };
 /// Counts of things.
 constexpr const char *kCounts[] = {"m",

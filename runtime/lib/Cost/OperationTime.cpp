@@ -37,6 +37,9 @@ double share(double total, int64_t threads) {
   return std::ceil(total / static_cast<double>(threads));
 }
 
+/// Places in the descriptor of attention.
+enum AttentionOperand : size_t { positionOffset = 5 };
+
 bool is(const LibraryCall &call, const char *name) {
   return std::strcmp(call.kernel->name, name) == 0;
 }
@@ -57,6 +60,15 @@ double bytesOf(const LibraryCall &call) {
       bytes += (int(reads) + int(writes)) * bytesOf(call[i]);
     }
   return bytes;
+}
+
+double causalPart(int64_t positions, int64_t keys, bool hasOffset) {
+  const auto p = static_cast<double>(positions), k = static_cast<double>(keys);
+  if (hasOffset && positions <= keys)
+    return (k - (p - 1) / 2) / k;
+  // The first k positions see (k + 1) / 2 on average, those behind them all.
+  const double first = std::min(p, k);
+  return (first * (first + 1) / 2 + (p - first) * k) / (p * k);
 }
 
 /// The rates of one number of busy cores, ready for interpolation.
@@ -189,14 +201,19 @@ Result<double> OperationTimes::ofLibrary(const LibraryCall &call) const {
     const auto groups = static_cast<double>(query[0] * key[2]);
     const double rows =
         static_cast<double>(query[1]) * static_cast<double>(query[2]) / static_cast<double>(key[2]);
+    const bool causal = call.integers[0] != 0;
+    const double seen =
+        causal ? flops * causalPart(query[1], key[1],
+                                    call.operands[AttentionOperand::positionOffset].has_value())
+               : flops;
     return weighted([&](const Rates &r) -> Result<double> {
-      const RateGrid<3> &grid = r.attention[call.integers[0] != 0 ? 1 : 0];
+      const RateGrid<3> &grid = r.attention[causal ? 1 : 0];
       if (grid.empty())
         return Status::error("the machine file has no rates of attention");
       const double shared = groups >= static_cast<double>(threads)
                                 ? share(groups, threads) / groups
                                 : 1 / static_cast<double>(threads);
-      return shared * flops /
+      return shared * seen /
              grid.rate({rows, static_cast<double>(key[1]), static_cast<double>(query[3])});
     });
   }

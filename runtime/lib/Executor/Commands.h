@@ -14,6 +14,7 @@
 #include "runtime/lib/Kernels/Operations.h"
 
 #include <deque>
+#include <map>
 #include <optional>
 #include <variant>
 
@@ -82,7 +83,8 @@ struct CollectiveInfo {
   std::string identity() const { return calls + "/" + name; }
 };
 
-struct Frame; // Resolve.cpp
+struct Frame;       // Resolve.cpp
+class CommandTimes; // CommandTimes.h
 
 /// A command that uses the address of an argument of the entry's procedure, and its source.
 struct ArgumentCommand {
@@ -102,6 +104,12 @@ struct RankProgram {
   std::vector<bool> ownThread;
   std::deque<std::string> paths; ///< a deque, as commands point at them
   int64_t bytesSent = 0;         ///< in a run
+  /// With ResolveInput::times: the seconds of each command on its own, by queue; and what could not
+  /// be estimated, as a message.
+  std::vector<std::vector<double>> estimates;
+  std::string notEstimated;
+  /// By Command::path: the calls that lead there, "@main/@layer#3".
+  std::map<const std::string *, std::string> callsOf;
 };
 
 /// Everything that addresses depend on.
@@ -116,8 +124,9 @@ struct ResolveInput {
   SymmetricHeap symmetric;
   uint64_t localBytes = 0, symmetricBytes = 0;
   Transport *transport = nullptr;
-  MatmulCache *matmuls = nullptr; ///< null for a device
-  int64_t queryBlock = 1;         ///< of the VectorKernels in use
+  MatmulCache *matmuls = nullptr;      ///< null for a device
+  int64_t queryBlock = 1;              ///< of the VectorKernels in use
+  const CommandTimes *times = nullptr; ///< to estimate commands, or null
 };
 
 /// Must run on a thread for which useOneThread() was called.

@@ -7,6 +7,7 @@
 // absolute addresses.
 //
 //===----------------------------------------------------------------------===//
+#include "CommandTimes.h"
 #include "Commands.h"
 #include "NoAlias.h"
 #include "Overlap.h"
@@ -85,6 +86,7 @@ public:
     out.numEvents = procedure.num_events; // each is set exactly once, as verifyProgram says
     out.uses.resize(in.arguments.size());
     out.queues.resize(program.queues.size());
+    out.estimates.resize(program.queues.size());
     out.ownThread.assign(program.queues.size(), true);
     setters.assign(out.numEvents, kComputeQueue);
     for (queue = 0; queue < program.queues.size(); ++queue) {
@@ -97,6 +99,7 @@ public:
       nextPath = 0;
       root->calls = "@" + root->procedure->name;
       root->path = path(root->calls);
+      out.callsOf[root->path] = root->calls;
       RETURN_IF_ERROR(walk(root));
     }
     finishWaits();
@@ -128,7 +131,13 @@ private:
         continue;
       }
       used.clear();
+      estimate = 0.0;
       ASSIGN_OR_RETURN(Command command, make(*frame, *source));
+      if (in.times) {
+        out.estimates[queue].push_back(estimate.ok() ? *estimate : 0);
+        if (!estimate.ok() && out.notEstimated.empty())
+          out.notEstimated = describe(command) + ": " + estimate.status().message();
+      }
       std::vector<Command> &stream = out.queues[queue];
       for (size_t argument : used)
         out.uses[argument].push_back({queue, stream.size(), source.get(), frame});
@@ -183,6 +192,8 @@ private:
     callee->calls =
         caller.calls + "/@" + (call.identity.empty() ? callee->procedure->name : call.identity);
     callee->path = path(text);
+    if (in.times)
+      out.callsOf[callee->path] = callee->calls;
     return walk(callee);
   }
 
@@ -235,6 +246,8 @@ private:
         command.op = DeviceLaunchCommand{launch.kernel, std::move(operands), launch.rows};
         return {};
       }
+      if (in.times)
+        estimate = in.times->ofKernel(*in.program->kernels[launch.kernel], launch);
       ASSIGN_OR_RETURN(command.op, resolveLaunch((*in.kernels)[launch.kernel], operands,
                                                  launch.row_operand, launch.rows, in.threads));
       return {};
@@ -242,6 +255,8 @@ private:
     case fb::Operation::Copy: {
       const fb::CopyT &copy = *op.AsCopy();
       command.operation = "copy";
+      if (in.times)
+        estimate = in.times->ofCopy(tensor(frame, *copy.source));
       ASSIGN_OR_RETURN(command.op,
                        resolveCopy(tensor(frame, *copy.source), tensor(frame, *copy.dest)));
       return {};
@@ -291,6 +306,8 @@ private:
       command.op = std::move(arguments);
       return {};
     }
+    if (in.times)
+      estimate = in.times->ofLibrary(arguments);
     ASSIGN_OR_RETURN(command.op,
                      resolveLibrary(arguments, {in.threads, in.queryBlock, in.matmuls}));
     return {};
@@ -334,6 +351,8 @@ private:
     int64_t groupSize = static_cast<int64_t>(ranks.size());
     ASSIGN_OR_RETURN(c.algorithm, chooseAlgorithm(c.kind, bytes, groupSize, in.transport->name()));
     c.bytesSent = bytesSent(c.algorithm, c.kind, bytes, groupSize, isSource(c));
+    if (in.times)
+      estimate = in.times->ofCollective(c);
     result.event = frame.event(start.done);
     result.index = identify(c, frame);
     collectives[result.event] = {result.index, command.name};
@@ -433,6 +452,7 @@ private:
   Queue queue = kComputeQueue;
   size_t nextPath = 0;
   mutable std::set<size_t> used; ///< the entry's arguments that the current command uses
+  Result<double> estimate = 0.0; ///< seconds of the current command
   std::map<uint32_t, EventSource> collectives; ///< by event
   std::vector<Queue> setters;                  ///< by event
   std::map<std::string, int64_t> alike;        ///< collectives so far, by identity

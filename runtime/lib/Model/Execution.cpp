@@ -185,6 +185,8 @@ Status Execution::run() {
   state.hasRun = true;
   model.lastRun = &state;
   state.runs.add(workers.runEndNs - workers.runBeginNs, workers.ranks);
+  if (state.prediction)
+    state.prediction->add(workers);
   return {};
 }
 
@@ -205,7 +207,11 @@ Status Execution::readOutput(const std::string &name, void *data, size_t bytes) 
   return state.model->read("output", value, state.arguments[state.resultIndex(index)], data);
 }
 
-void Execution::resetStatistics() { state.runs.clear(); }
+void Execution::resetStatistics() {
+  state.runs.clear();
+  if (state.prediction)
+    state.prediction->clear();
+}
 std::string Execution::report() const { return state.report(); }
 
 Result<std::string> Execution::trace() const {

@@ -45,6 +45,9 @@ static Status checkOptions(const WorldOptions &options) {
                                      : options.kernels ? "a table of kernels"
                                                        : "more than one thread per rank") +
                          " expects target 'cpu'");
+  if (options.machine && (onDevice || !options.trace))
+    return Status::error(onDevice ? "a machine to predict on expects target 'cpu'"
+                                  : "a machine to predict on expects tracing on");
   if (!onDevice && (options.cudaGraph || !options.cudaLibrary.empty()))
     return Status::error(std::string(options.cudaGraph ? "a run as one graph"
                                                        : "a library in place of the CUDA driver") +

@@ -280,7 +280,7 @@ Status Model::State::allocateValues() {
   return {};
 }
 
-ResolveInput Execution::State::resolveInput(int64_t r) const {
+ResolveInput Execution::State::resolveInput(int64_t r, const CommandTimes *times) const {
   Model::State &m = *model;
   ResolveInput input;
   input.program = m.program.get();
@@ -300,6 +300,7 @@ ResolveInput Execution::State::resolveInput(int64_t r) const {
   input.symmetricBytes = m.symmetricBytes;
   input.transport = &m.ranksTransport();
   input.queryBlock = m.workers->kernels.queryBlock;
+  input.times = times;
   return input;
 }
 
@@ -324,11 +325,22 @@ Status Execution::State::moveArguments() {
 Status Execution::State::resolve() {
   programs = PerRank<RankProgram>(model->local());
   events = PerRank<std::unique_ptr<Counter[]>>(model->local());
+  const std::shared_ptr<const cost::Machine> &machine = model->options().machine;
+  std::optional<CommandTimes> times;
+  if (machine)
+    times.emplace(*machine, model->ranksTransport().name(), model->local().count,
+                  model->options().threadsPerRank);
   for (int64_t r : model->local()) {
-    Result<RankProgram> resolved = runtime::resolve(resolveInput(r));
+    Result<RankProgram> resolved = runtime::resolve(resolveInput(r, times ? &*times : nullptr));
     RETURN_IF_ERROR(resolved.status());
     events[r] = std::make_unique<Counter[]>(resolved->numEvents);
     programs[r] = std::move(*resolved);
+  }
+  if (times) {
+    std::vector<const RankProgram *> all;
+    for (const RankProgram &program : programs)
+      all.push_back(&program);
+    prediction = std::make_unique<Prediction>(*machine, *times, std::move(all));
   }
   return {};
 }

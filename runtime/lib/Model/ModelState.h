@@ -9,6 +9,7 @@
 #ifndef BRAID_MODEL_MODELSTATE_H
 #define BRAID_MODEL_MODELSTATE_H
 
+#include "Prediction.h"
 #include "RankProcesses.h"
 #include "RunHistory.h"
 #include "braid/Runtime/KernelLibrary.h"
@@ -56,6 +57,7 @@ struct Execution::State {
   PerRank<RankProgram> programs;
   PerRank<std::unique_ptr<Counter[]>> events;
   RunHistory runs;
+  std::unique_ptr<Prediction> prediction; ///< with WorldOptions::machine
   Model::State *model = nullptr;
 
   size_t stateIndex(size_t state) const { return entry->parameters.size() + state; }
@@ -71,7 +73,7 @@ struct Execution::State {
 
   /// Makes the commands of the ranks.
   Status resolve();
-  ResolveInput resolveInput(int64_t rank) const;
+  ResolveInput resolveInput(int64_t rank, const CommandTimes *times = nullptr) const;
   /// Gives the commands the addresses of memory that was bound; on an error none of them.
   Status moveArguments();
   Status checkReady() const;

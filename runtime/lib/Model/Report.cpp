@@ -173,6 +173,8 @@ std::string Execution::State::report() const {
                  {"replicated_parameters", replicated},
                  {"collectives", collectives},
                  {"per_rank", perRank}});
+  if (prediction)
+    report["prediction"] = prediction->json(quantile(times, 0.5) * 1e-9, inSeconds(runs.leastNs()));
   return report.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

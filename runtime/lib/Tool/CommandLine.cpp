@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 #include "CommandLine.h"
+#include "braid/Cost/Machine.h"
 #include "braid/Runtime/Version.h"
 
 #include <CLI/CLI.hpp>
@@ -38,6 +39,24 @@ Status parseStall(const std::string &text, RunOptions &options) {
   return {};
 }
 
+/// A file, a name, or "host".
+Status openMachine(const std::string &given, RunOptions &options) {
+  if (options.target != "cpu")
+    return Status::error("--machine expects --target cpu");
+  const std::string path = given == "host" ? cost::defaultMachinePath() : given;
+  if (path.empty())
+    return Status::error("--machine host: no folder for caches is known");
+  Result<cost::Machine> machine = cost::openMachine(path);
+  if (!machine.ok())
+    return machine.status().within(given == "host" ? "--machine host (`braid calibrate` writes it)"
+                                                   : "--machine");
+  if (machine->compute.empty())
+    return Status::error("--machine expects a file that `braid calibrate` wrote, got '",
+                         machine->name, "', which has no rates of a processor");
+  options.world.machine = std::make_shared<const cost::Machine>(std::move(*machine));
+  return {};
+}
+
 /// For unsigned numbers: a negative one would wrap around.
 std::string isNotNegative(const std::string &text) {
   return text.rfind('-', 0) == 0 ? "expects a whole number of at least 0, got " + text
@@ -69,7 +88,7 @@ std::optional<int> parseCommandLine(int argc, const char *const *argv, const Run
   app.get_formatter()->column_width(38);
 
   std::vector<std::string> inputs, states;
-  std::string stall;
+  std::string stall, machine;
   WorldOptions &world = options.world;
   app.add_option("MODEL", options.model, hooks.modelHelp)->required();
 
@@ -249,6 +268,12 @@ std::optional<int> parseCommandLine(int argc, const char *const *argv, const Run
                  "(ui.perfetto.dev opens it)")
       ->type_name("FILE")
       ->group(measure);
+  app.add_option("--machine", machine,
+                 "predict the times of runs, calls and collectives on target cpu, and print and "
+                 "report them beside the measured ones: a machine file that `braid calibrate` "
+                 "wrote, or host for the one that it writes by default")
+      ->type_name("FILE|host")
+      ->group(measure);
   for (const ExtraOption &extra : hooks.extraOptions)
     app.add_option(extra.flag, *extra.value, extra.help)->group("Compiling");
 
@@ -284,11 +309,13 @@ std::optional<int> parseCommandLine(int argc, const char *const *argv, const Run
   if (status.ok() && options.target != "cuda" && (world.cudaGraph || !world.cudaLibrary.empty()))
     status = Status::error(world.cudaGraph ? "--cuda-graph" : "--cuda-library",
                            " expects --target cuda");
+  if (status.ok() && !machine.empty())
+    status = openMachine(machine, options);
   if (!status.ok()) {
     std::cerr << hooks.program << ": error: " << status.message() << "\n";
     return 1;
   }
-  world.trace = !options.trace.empty();
+  world.trace = !options.trace.empty() || world.machine;
   if (options.target == "cuda")
     world.target = options.target;
   return std::nullopt;

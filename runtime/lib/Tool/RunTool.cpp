@@ -330,6 +330,52 @@ private:
     for (const Line &line : lines)
       std::printf("  %" PRId64 " x %s: %" PRId64 " bytes, %s%s\n", line.count, line.what.c_str(),
                   line.bytes, timesOf(line.times).c_str(), line.byForm ? ", exposed by form" : "");
+    if (report.contains("prediction"))
+      printPrediction(report["prediction"]);
+  }
+
+  /// What was predicted beside what was measured, for the run, each call and each collective.
+  static void printPrediction(const nlohmann::json &prediction) {
+    const std::string on =
+        "predicted on '" + prediction["machine"].get<std::string>() + "'" +
+        (prediction.contains("machine_measured_at")
+             ? ", measured " + prediction["machine_measured_at"].get<std::string>()
+             : "");
+    if (prediction.contains("warning"))
+      std::fprintf(stderr, "warning: %s\n", prediction["warning"].get<std::string>().c_str());
+    if (prediction.contains("missing")) {
+      std::printf("%s: nothing: %s\n", on.c_str(),
+                  prediction["missing"].get<std::string>().c_str());
+      return;
+    }
+    auto percent = [](const nlohmann::json &error) {
+      char text[32] = "";
+      if (error.is_number())
+        std::snprintf(text, sizeof text, " (%+.1f %%)", error.get<double>() * 100);
+      return std::string(text);
+    };
+    auto line = [&](const std::string &what, const nlohmann::json &figures) {
+      auto ms = [&](const char *field) { return figures[field].get<double>() * 1e3; };
+      std::printf("  %s: predicted %.3f ms, measured %.3f ms%s, least %.3f ms%s\n", what.c_str(),
+                  ms("predicted_s"), ms("measured_s"), percent(figures["error"]).c_str(),
+                  ms("least_measured_s"), percent(figures["error_of_least"]).c_str());
+    };
+    std::printf("%s:\n", on.c_str());
+    line("run", prediction["run"]);
+    for (const char *name : {"calls", "operations", "collectives"}) {
+      for (const auto &entry : prediction[name])
+        line(entry["identity"].get<std::string>(), entry);
+      auto errors = [&](const std::string &field) {
+        char text[96];
+        std::snprintf(text, sizeof text, "median error %.1f %%, largest %.1f %%",
+                      prediction["median_" + field + "_of_" + name].get<double>() * 100,
+                      prediction["largest_" + field + "_of_" + name].get<double>() * 100);
+        return std::string(text);
+      };
+      if (prediction.contains(std::string("median_error_of_") + name))
+        std::printf("  %s: %s; of the least times: %s\n", name, errors("error").c_str(),
+                    errors("error_of_least").c_str());
+    }
   }
 
   static std::string timesOf(const nlohmann::json &times) {

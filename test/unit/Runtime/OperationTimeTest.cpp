@@ -103,7 +103,16 @@ TEST(OperationTime, OfAttention) {
   const OperationTimes times(sampleMachine(), {1, 1});
   const double flops = 4.0 * 100 * 128 * 32 * 3;
   EXPECT_CLOSE(seconds(times.ofLibrary(attention(100, 128, 3, false))), kCommand + flops / 1e10);
-  EXPECT_CLOSE(seconds(times.ofLibrary(attention(100, 128, 3, true))), kCommand + flops / 2e10);
+  EXPECT_CLOSE(seconds(times.ofLibrary(attention(100, 128, 3, true))),
+               kCommand + flops * (101.0 / 2 / 128) / 2e10);
+}
+
+TEST(OperationTime, CausalPartOfTheKeys) {
+  EXPECT_EQ(causalPart(4, 4, false), (1 + 2 + 3 + 4) / 16.0);
+  EXPECT_EQ(causalPart(2, 4, false), (1 + 2) / 8.0);
+  EXPECT_EQ(causalPart(6, 4, false), (1 + 2 + 3 + 4 + 4 + 4) / 24.0);
+  EXPECT_EQ(causalPart(2, 4, true), (3 + 4) / 8.0);
+  EXPECT_EQ(causalPart(1, 100, true), 1);
 }
 
 TEST(OperationTime, OfRowsIsTheLongerOfArithmeticAndTraffic) {

@@ -152,12 +152,13 @@ struct Gpu {
 
 /// When and how a file was measured.
 struct Measurement {
-  std::string at;          ///< UTC: "2026-11-23T11:30:00Z"
-  double seconds = 0;      ///< that it took
-  std::string version;     ///< of Braid
-  std::string library;     ///< that computes products: "oneDNN 2.6.3"
-  int64_t repetitions = 0; ///< at most, of each figure, of which the median is taken
-  double foreignCores = 0; ///< the cores' time that others used meanwhile, over its duration
+  std::string at;             ///< UTC: "2026-11-23T11:30:00Z"
+  double seconds = 0;         ///< that it took
+  std::string version;        ///< of Braid
+  std::string library;        ///< that computes products: "oneDNN 2.6.3"
+  int64_t repetitions = 0;    ///< at most, of each figure
+  double foreignCores = 0;    ///< the cores' time that others used meanwhile, over its duration
+  double medianOverLeast = 1; ///< of the repetitions of a figure on processors: how quiet it was
   /// What could not be measured, and why.
   std::map<std::string, std::string> missing;
 };

@@ -58,5 +58,9 @@ private:
 /// of a table, a cache or a source that is longer only the rows are read that the result has.
 double bytesOf(const runtime::LibraryCall &call);
 
+/// The part of `keys` that `positions` see on average under a causal mask: position s sees s + 1,
+/// or, with an offset, those of a cache that is full with the last position.
+double causalPart(int64_t positions, int64_t keys, bool hasOffset);
+
 } // namespace braid::cost
 #endif // BRAID_COST_OPERATIONTIME_H

@@ -23,6 +23,10 @@
 #include <optional>
 #include <string>
 
+namespace braid::cost {
+struct Machine; // braid/Cost/Machine.h
+} // namespace braid::cost
+
 namespace braid::runtime {
 
 /// Stops a rank on purpose, to test how a stalled rank is handled.
@@ -61,6 +65,9 @@ struct WorldOptions {
   /// use; a mesh with more such threads is refused.
   bool pin = false;
   std::optional<StallInjection> stall;
+  /// On target cpu: predicts the times of runs on this machine; reports have them beside the
+  /// measured ones. Needs `trace`.
+  std::shared_ptr<const cost::Machine> machine;
   /// Kernels by symbol, used in place of the bundle's libraries when not null. Copied.
   const std::map<std::string, KernelFunction> *kernels = nullptr;
 };

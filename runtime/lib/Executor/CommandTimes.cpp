@@ -1,0 +1,258 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "CommandTimes.h"
+
+#include "braid/Base/StatusMacros.h"
+#include "runtime/lib/Sync/Cores.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace braid::runtime {
+
+namespace fb = braid::program;
+
+CommandTimes::CommandTimes(const cost::Machine &machine, const std::string &transport,
+                           int64_t ranks, int64_t threads)
+    : machine(machine), transport(transport),
+      operations(machine, {std::max<int64_t>(
+                               1, std::min(ranks * threads, static_cast<int64_t>(usableCores()))),
+                           threads}) {
+  for (const cost::Interference &beside : machine.interference)
+    if (beside.transport == transport && beside.ranks == ranks) {
+      computeSlowdown = beside.computeSlowdown;
+      communicationSlowdown = beside.communicationSlowdown;
+    }
+}
+
+static double bytesOf(const fb::ViewT &view) {
+  auto bytes = static_cast<double>(byteSize(static_cast<DType>(view.dtype)));
+  for (int64_t size : view.shape)
+    bytes *= static_cast<double>(size);
+  return bytes;
+}
+
+Result<double> CommandTimes::ofKernel(const fb::KernelT &kernel, const fb::LaunchT &launch) const {
+  cost::RowWork work;
+  for (const auto &operation : kernel.row_work)
+    work.emplace_back(operation->operation, static_cast<double>(operation->count));
+  double read = 0, written = 0;
+  for (size_t i = 0; i < launch.operands.size(); ++i)
+    (i + kernel.num_outputs < launch.operands.size() ? read : written) +=
+        bytesOf(*launch.operands[i]);
+  return operations.ofRows(work, static_cast<double>(launch.rows), read, written);
+}
+
+Result<double> CommandTimes::ofCopy(const Tensor &source) const {
+  return operations.ofCopy(static_cast<double>(source.numElements() * byteSize(source.dtype)));
+}
+
+Result<double> CommandTimes::ofCollective(const Collective &c) const {
+  cost::CollectiveTime time;
+  const auto ranks = static_cast<int64_t>(c.group->ranks.size());
+  if (ranks == 1)
+    return 0.0;
+  ScheduleRequest request;
+  request.kind = c.kind;
+  request.ranks = ranks;
+  request.root = c.root;
+  request.pairs = c.pairs;
+  std::string key =
+      std::string(name(c.kind)) + "," + std::to_string(ranks) + "," + std::to_string(c.root);
+  for (const CollectiveValue &value : c.values) {
+    const bool inPlace =
+        c.kind == CollectiveKind::allReduce && value.input.offset == value.output.offset;
+    request.values.push_back({value.bytes(), byteSize(value.dtype), inPlace});
+    key += "," + std::to_string(value.bytes()) + (inPlace ? "i" : "");
+  }
+  for (const auto &[source, target] : c.pairs)
+    key += "," + std::to_string(source) + ">" + std::to_string(target);
+  auto found = known.find(key);
+  if (found == known.end()) {
+    ASSIGN_OR_RETURN(const cost::Network network, cost::networkOf(machine, transport, ranks));
+    ASSIGN_OR_RETURN(time, cost::timeOf(request, network));
+    found = known.emplace(std::move(key), std::move(time)).first;
+  }
+  return found->second.rankSeconds[static_cast<size_t>(c.position)];
+}
+
+namespace {
+
+class Run {
+public:
+  Run(const std::vector<const RankProgram *> &programs, const CommandTimes &times)
+      : programs(programs), times(times), ranks(programs.size()) {}
+
+  Result<std::vector<std::vector<std::vector<CommandSpan>>>> run() {
+    for (size_t r = 0; r < ranks.size(); ++r) {
+      ranks[r].queues.resize(programs[r]->queues.size());
+      ranks[r].events.resize(programs[r]->numEvents);
+    }
+    while (true) {
+      for (bool more = true; more;) {
+        more = false;
+        for (size_t r = 0; r < ranks.size(); ++r)
+          for (Queue q = 0; q < ranks[r].queues.size(); ++q)
+            more |= begin(r, q);
+      }
+      if (!advance())
+        break;
+    }
+    std::vector<std::vector<std::vector<CommandSpan>>> spans(ranks.size());
+    for (size_t r = 0; r < ranks.size(); ++r)
+      for (Queue q = 0; q < ranks[r].queues.size(); ++q) {
+        if (ranks[r].queues[q].next != programs[r]->queues[q].size())
+          return Status::error("the program does not end on paper");
+        spans[r].push_back(std::move(ranks[r].queues[q].spans));
+      }
+    return spans;
+  }
+
+private:
+  struct QueueState {
+    size_t next = 0; ///< command
+    bool running = false, arrived = false;
+    double left = 0; ///< of what runs, as if alone
+    std::vector<CommandSpan> spans;
+  };
+  struct RankState {
+    std::vector<QueueState> queues;
+    std::vector<bool> events;
+  };
+  /// Ranks of a group that have arrived at its next collective.
+  struct Meeting {
+    std::vector<std::pair<size_t, Queue>> members;
+  };
+
+  double estimate(size_t r, Queue q) const {
+    return programs[r]->estimates[q][ranks[r].queues[q].next];
+  }
+
+  /// Starts or passes the next command of a queue; false when it cannot.
+  bool begin(size_t r, Queue q) {
+    QueueState &state = ranks[r].queues[q];
+    if (state.running || state.arrived || state.next == programs[r]->queues[q].size())
+      return false;
+    const Command &command = programs[r]->queues[q][state.next];
+    auto isSet = [&](uint32_t event) { return bool(ranks[r].events[event]); };
+    if (auto *await = std::get_if<AwaitCommand>(&command.op); await && !isSet(await->event))
+      return begun(state, command);
+    if (auto *wait = std::get_if<CollectiveWaitCommand>(&command.op); wait && !isSet(wait->event))
+      return begun(state, command);
+    begun(state, command);
+    if (auto *record = std::get_if<RecordCommand>(&command.op))
+      ranks[r].events[record->event] = true;
+    if (auto *op = std::get_if<CollectiveCommand>(&command.op)) {
+      arrive(r, q, op->collective);
+      return true;
+    }
+    state.left = estimate(r, q);
+    state.running = true;
+    if (state.left == 0)
+      finish(r, q);
+    return true;
+  }
+
+  /// Notes when the queue came to its next command; false.
+  bool begun(QueueState &state, const Command &command) const {
+    if (state.spans.size() == state.next) {
+      auto *op = std::get_if<CollectiveCommand>(&command.op);
+      state.spans.push_back({&command, op ? static_cast<int64_t>(op->index) : -1, now, now});
+    }
+    return false;
+  }
+
+  void arrive(size_t r, Queue q, const Collective &c) {
+    QueueState &state = ranks[r].queues[q];
+    state.arrived = true;
+    if (isPointToPoint(c.kind)) { // its peer's side is not awaited on paper
+      start(r, q);
+      return;
+    }
+    Meeting &meeting = meetings[c.group];
+    meeting.members.emplace_back(r, q);
+    if (meeting.members.size() < c.group->ranks.size())
+      return;
+    const Meeting all = std::move(meeting);
+    meetings.erase(c.group);
+    for (const auto &[rank, queue] : all.members)
+      start(rank, queue);
+  }
+
+  void start(size_t r, Queue q) {
+    QueueState &state = ranks[r].queues[q];
+    state.arrived = false;
+    state.running = true;
+    // From here on it moves bytes.
+    state.spans.back().begin = now;
+    state.left = estimate(r, q);
+  }
+
+  void finish(size_t r, Queue q) {
+    QueueState &state = ranks[r].queues[q];
+    state.running = false;
+    state.spans[state.next].end = now;
+    if (auto *op = std::get_if<CollectiveCommand>(&programs[r]->queues[q][state.next].op))
+      ranks[r].events[op->event] = true;
+    ++state.next;
+  }
+
+  /// How many times as long what runs on a queue takes now.
+  double slowdown(size_t r, Queue q) const {
+    const std::vector<QueueState> &queues = ranks[r].queues;
+    if (q == kComputeQueue)
+      return std::any_of(queues.begin() + 1, queues.end(),
+                         [](const QueueState &s) { return s.running; })
+                 ? times.computeSlowdown
+                 : 1;
+    return queues[kComputeQueue].running ? times.communicationSlowdown : 1;
+  }
+
+  /// To the end of the next command; false when nothing runs.
+  bool advance() {
+    double step = std::numeric_limits<double>::infinity();
+    auto eachRunning = [&](auto body) {
+      for (size_t r = 0; r < ranks.size(); ++r)
+        for (Queue q = 0; q < ranks[r].queues.size(); ++q)
+          if (ranks[r].queues[q].running)
+            body(r, q, ranks[r].queues[q]);
+    };
+    eachRunning([&](size_t r, Queue q, QueueState &state) {
+      step = std::min(step, state.left * slowdown(r, q));
+    });
+    if (!std::isfinite(step))
+      return false;
+    std::vector<std::pair<size_t, Queue>> done;
+    std::vector<double> after;
+    eachRunning([&](size_t r, Queue q, QueueState &state) {
+      const double slow = slowdown(r, q);
+      after.push_back(state.left * slow <= step ? 0 : state.left - step / slow);
+      if (after.back() <= 0)
+        done.emplace_back(r, q);
+    });
+    size_t i = 0;
+    eachRunning([&](size_t, Queue, QueueState &state) { state.left = after[i++]; });
+    now += step;
+    for (const auto &[r, q] : done)
+      finish(r, q);
+    return true;
+  }
+
+  const std::vector<const RankProgram *> &programs;
+  const CommandTimes &times;
+  std::vector<RankState> ranks;
+  std::map<const ProcessGroup *, Meeting> meetings;
+  double now = 0;
+};
+
+} // namespace
+
+Result<std::vector<std::vector<std::vector<CommandSpan>>>>
+simulate(const std::vector<const RankProgram *> &programs, const CommandTimes &times) {
+  return Run(programs, times).run();
+}
+
+} // namespace braid::runtime

@@ -1,0 +1,54 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// Estimates the commands of a rank on a machine, and from them the course of a run.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_EXECUTOR_COMMANDTIMES_H
+#define BRAID_EXECUTOR_COMMANDTIMES_H
+
+#include "Commands.h"
+#include "braid/Cost/OperationTime.h"
+#include "braid/Cost/ScheduleTime.h"
+
+namespace braid::runtime {
+
+/// The time of each command on its own.
+class CommandTimes {
+public:
+  /// For `ranks` ranks of this host with so many threads each.
+  CommandTimes(const cost::Machine &machine, const std::string &transport, int64_t ranks,
+               int64_t threads);
+
+  Result<double> ofKernel(const program::KernelT &kernel, const program::LaunchT &launch) const;
+  Result<double> ofLibrary(const LibraryCall &call) const { return operations.ofLibrary(call); }
+  Result<double> ofCopy(const Tensor &source) const;
+  /// From the arrival of the last rank to the end on this one.
+  Result<double> ofCollective(const Collective &collective) const;
+  /// How many times as long a rank computes while it communicates, and the other way around.
+  double computeSlowdown = 1, communicationSlowdown = 1;
+
+private:
+  const cost::Machine &machine;
+  const std::string transport;
+  const cost::OperationTimes operations;
+  mutable std::map<std::string, cost::CollectiveTime> known; ///< collectives by all that matters
+};
+
+/// When a rank's queue is at a command.
+struct CommandSpan {
+  const NamedCommand *command;
+  int64_t index; ///< of a collective in RankProgram::collectives; else -1
+  double begin = 0, end = 0;
+};
+
+/// The course of a run on paper: each queue does its commands in order, an event is there when it
+/// is recorded, and a collective begins when its last rank arrives. Spans by rank and queue, in
+/// order. The programs, of all ranks of the mesh, have estimates of all commands.
+Result<std::vector<std::vector<std::vector<CommandSpan>>>>
+simulate(const std::vector<const RankProgram *> &programs, const CommandTimes &times);
+
+} // namespace braid::runtime
+#endif // BRAID_EXECUTOR_COMMANDTIMES_H

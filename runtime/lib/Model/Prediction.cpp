@@ -1,0 +1,192 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "Prediction.h"
+
+#include "braid/Runtime/Calibrate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <set>
+
+namespace braid::runtime {
+
+using Json = nlohmann::ordered_json;
+
+/// More runs than this do not change a median by much.
+static constexpr size_t kMostSamples = 1000;
+
+static double median(std::vector<double> numbers) {
+  std::sort(numbers.begin(), numbers.end());
+  const size_t half = numbers.size() / 2;
+  return numbers.size() % 2 != 0 ? numbers[half] : (numbers[half - 1] + numbers[half]) / 2;
+}
+
+/// From the first to the last command of each call, on a rank's compute queue; calls within are
+/// part of it. In the order in which calls begin.
+static void addCalls(const RankProgram &program, const std::vector<CommandSpan> &spans,
+                     std::map<std::string, double> &longest, std::vector<std::string> *order) {
+  std::map<std::string, std::pair<double, double>> extents;
+  for (const CommandSpan &span : spans) {
+    const std::string &calls = program.callsOf.at(span.command->path);
+    // "@main/@layer#3/@mlp" is also within "@main/@layer#3"; "@main" is the run.
+    for (size_t end = calls.find('/'); end != std::string::npos;) {
+      end = calls.find('/', end + 1);
+      const std::string call = calls.substr(0, end);
+      auto [extent, isNew] = extents.emplace(call, std::pair(span.begin, span.end));
+      if (isNew && order && std::find(order->begin(), order->end(), call) == order->end())
+        order->push_back(call);
+      extent->second.second = std::max(extent->second.second, span.end);
+    }
+  }
+  for (const auto &[call, extent] : extents) {
+    double &seconds = longest[call];
+    seconds = std::max(seconds, extent.second - extent.first);
+  }
+}
+
+/// Sums what a rank's compute queue does, by operation: "matmul mlp.up".
+static void addOperations(const std::vector<CommandSpan> &spans, double ranks,
+                          std::map<std::string, double> &sums, std::vector<std::string> *order) {
+  for (const CommandSpan &span : spans) {
+    const NamedCommand &command = *span.command;
+    if (command.awaitedQueue() || std::strcmp(command.operation, "record") == 0)
+      continue;
+    const std::string what =
+        std::string(command.operation) + (command.name.empty() ? "" : " " + command.name);
+    auto [sum, isNew] = sums.emplace(what, 0);
+    if (isNew && order)
+      order->push_back(what);
+    sum->second += (span.end - span.begin) / ranks;
+  }
+}
+
+Prediction::Prediction(const cost::Machine &onMachine, const CommandTimes &times,
+                       std::vector<const RankProgram *> itsPrograms)
+    : programs(std::move(itsPrograms)), machine(onMachine.name),
+      measuredAt(onMachine.measurement ? onMachine.measurement->at : ""),
+      warning(cost::differenceFrom(onMachine, hostProcessor())) {
+  for (const RankProgram *program : programs)
+    if (notEstimated.empty())
+      notEstimated = program->notEstimated;
+  if (!notEstimated.empty())
+    return;
+  Result<std::vector<std::vector<std::vector<CommandSpan>>>> course = simulate(programs, times);
+  if (!course.ok()) {
+    notEstimated = course.status().message();
+    return;
+  }
+  std::map<std::string, double> ranksOf;
+  for (size_t r = 0; r < programs.size(); ++r) {
+    addCalls(*programs[r], (*course)[r][kComputeQueue], predicted.calls, &callOrder);
+    addOperations((*course)[r][kComputeQueue], static_cast<double>(programs.size()),
+                  predicted.operations, &operationOrder);
+    for (const auto &queue : (*course)[r])
+      for (const CommandSpan &span : queue) {
+        predicted.run = std::max(predicted.run, span.end);
+        if (span.index < 0)
+          continue;
+        const std::string identity =
+            programs[r]->collectives[static_cast<size_t>(span.index)].identity();
+        if (++ranksOf[identity] == 1)
+          collectiveOrder.push_back(identity);
+        predicted.collectives[identity] += span.end - span.begin;
+      }
+  }
+  for (auto &[identity, seconds] : predicted.collectives)
+    seconds /= ranksOf[identity];
+}
+
+void Prediction::add(const Workers &workers) {
+  if (!notEstimated.empty())
+    return;
+  std::map<std::string, double> calls, operations, collectives, ranksOf;
+  for (size_t r = 0; r < programs.size(); ++r) {
+    const Rank &rank = *workers.ranks[static_cast<int64_t>(r)];
+    std::vector<CommandSpan> spans;
+    for (const TraceSpan &span : rank.trace[kComputeQueue])
+      spans.push_back({span.command, -1, static_cast<double>(span.beginNs) * 1e-9,
+                       static_cast<double>(span.endNs) * 1e-9});
+    addCalls(*programs[r], spans, calls, nullptr);
+    addOperations(spans, static_cast<double>(programs.size()), operations, nullptr);
+    for (size_t i = 0; i < programs[r]->collectives.size(); ++i) {
+      const std::string identity = programs[r]->collectives[i].identity();
+      const CommunicationTimes &times = rank.times.collectives[i];
+      collectives[identity] += static_cast<double>(times.communicationNs - times.peerWaitNs) * 1e-9;
+      ++ranksOf[identity];
+    }
+  }
+  auto keep = [](std::map<std::string, std::vector<double>> &samples, const std::string &identity,
+                 double seconds) {
+    if (std::vector<double> &ofOne = samples[identity]; ofOne.size() < kMostSamples)
+      ofOne.push_back(seconds);
+  };
+  for (const auto &[call, seconds] : calls)
+    keep(callSamples, call, seconds);
+  for (const auto &[operation, seconds] : operations)
+    keep(operationSamples, operation, seconds);
+  for (const auto &[identity, seconds] : collectives)
+    keep(collectiveSamples, identity, seconds / ranksOf[identity]);
+}
+
+void Prediction::clear() {
+  callSamples.clear();
+  operationSamples.clear();
+  collectiveSamples.clear();
+}
+
+Json Prediction::json(double medianRunSeconds, double leastRunSeconds) const {
+  Json result = {{"machine", machine}};
+  if (!measuredAt.empty())
+    result["machine_measured_at"] = measuredAt;
+  if (!warning.empty())
+    result["warning"] = warning;
+  if (!notEstimated.empty()) {
+    result["missing"] = notEstimated;
+    return result;
+  }
+  auto error = [](double predicted, double measured) {
+    return measured > 0 ? Json(predicted / measured - 1) : Json();
+  };
+  auto compared = [&](double predicted, double middle, double least) {
+    return Json{{"predicted_s", predicted},
+                {"measured_s", middle},
+                {"error", error(predicted, middle)},
+                {"least_measured_s", least},
+                {"error_of_least", error(predicted, least)}};
+  };
+  auto list = [&](const std::string &name, const std::vector<std::string> &order,
+                  const std::map<std::string, double> &predictions,
+                  const std::map<std::string, std::vector<double>> &samples) {
+    Json entries = Json::array();
+    std::map<std::string, std::vector<double>> errors; // by field
+    for (const std::string &identity : order) {
+      auto sample = samples.find(identity);
+      if (sample == samples.end())
+        continue;
+      Json entry = {{"identity", identity}};
+      entry.update(compared(predictions.at(identity), median(sample->second),
+                            *std::min_element(sample->second.begin(), sample->second.end())));
+      for (const char *field : {"error", "error_of_least"})
+        if (entry[field].is_number())
+          errors[field].push_back(std::abs(entry[field].get<double>()));
+      entries.push_back(std::move(entry));
+    }
+    result[name] = std::move(entries);
+    for (const auto &[field, ofField] : errors) {
+      result["median_" + field + "_of_" + name] = median(ofField);
+      result["largest_" + field + "_of_" + name] =
+          *std::max_element(ofField.begin(), ofField.end());
+    }
+  };
+  result["run"] = compared(predicted.run, medianRunSeconds, leastRunSeconds);
+  list("calls", callOrder, predicted.calls, callSamples);
+  list("operations", operationOrder, predicted.operations, operationSamples);
+  list("collectives", collectiveOrder, predicted.collectives, collectiveSamples);
+  return result;
+}
+
+} // namespace braid::runtime
