@@ -103,8 +103,10 @@ int64_t countList(const std::string &text) {
   std::istringstream stream(text);
   for (std::string part; std::getline(stream, part, ',');) {
     int64_t first = 0, last = 0;
-    const int fields = std::sscanf(part.c_str(), "%ld-%ld", &first, &last);
-    count += fields == 2 ? last - first + 1 : fields;
+    char dash = 0;
+    std::istringstream range(part);
+    if (range >> first)
+      count += range >> dash >> last ? last - first + 1 : 1;
   }
   return count;
 }
@@ -130,13 +132,13 @@ std::vector<cost::CpuCache> caches() {
   return result;
 }
 
-/// Half of a core's share of the largest cache: what was used so many bytes ago is no longer in the
-/// core's own caches.
+/// A core's share of the largest cache: what was used so many bytes ago is no longer in the core's
+/// own caches, and partly in none.
 size_t memoryPool(const cost::Processor &processor) {
   int64_t share = int64_t(1) << 20;
   for (const cost::CpuCache &cache : processor.caches)
     share = std::max(share, cache.bytes / cache.sharedByCores);
-  return static_cast<size_t>(share / 2);
+  return static_cast<size_t>(share);
 }
 
 } // namespace

@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 
 namespace braid::runtime {
 
@@ -133,8 +134,14 @@ Result<cost::Transport> measureTransport(const std::string &name, int64_t ranks,
     times[identity.substr(0, identity.rfind('.'))].push_back(
         collective["comm_s"].get<double>() - collective["peer_wait_s"].get<double>());
   }
+  // Fewer bytes take no longer than more.
   auto secondsOf = [&](const char *kind, int64_t bytes) {
-    return lowerQuartile(times.at(std::string(kind) + "." + std::to_string(bytes)));
+    double least = std::numeric_limits<double>::infinity();
+    for (int64_t more : sizes)
+      if (more >= bytes)
+        least = std::min(least,
+                         lowerQuartile(times.at(std::string(kind) + "." + std::to_string(more))));
+    return least;
   };
   cost::Transport transport;
   transport.name = name;
@@ -156,7 +163,6 @@ Result<cost::Transport> measureTransport(const std::string &name, int64_t ranks,
         each >= transport.messageSeconds ? each : (gather - transport.messageSeconds) / others;
     transport.transfers.push_back({bytes, std::max(0.0, copied), std::max(0.0, scatter / others)});
   }
-  // Fewer bytes take no longer than more.
   for (size_t i = transport.transfers.size() - 1; i-- > 0;) {
     cost::TransferPoint &point = transport.transfers[i], &next = transport.transfers[i + 1];
     point.copySeconds = std::min(point.copySeconds, next.copySeconds);
