@@ -4,11 +4,13 @@
 //===----------------------------------------------------------------------===//
 //
 // Reads the texts from which a launch is known: lists of hosts, a rendezvous, and variables, one a
-// line. What is accepted is within its limits and written as it was read.
+// line; and what a host of the launcher says. What is accepted is within its limits and written as
+// it was read.
 //
 //===----------------------------------------------------------------------===//
 #include "braid/Runtime/Launch.h"
 #include "Fuzz.h"
+#include "runtime/lib/Launcher/Frames.h"
 
 #include <algorithm>
 #include <sstream>
@@ -33,6 +35,21 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (Result<Rendezvous> place = parseRendezvous(text); place.ok()) {
     Result<Rendezvous> again = parseRendezvous(place->text());
     require(again.ok() && *again == *place, "a rendezvous is the same after it was written");
+  }
+  FrameReader whole("t"), pieces("t");
+  whole.append(text.data(), text.size());
+  for (size_t fed = 0;;) {
+    Result<std::optional<Frame>> frame = whole.next(), piece = pieces.next();
+    while (piece.ok() && !*piece && fed < text.size()) {
+      pieces.append(&text[fed++], 1);
+      piece = pieces.next();
+    }
+    require(frame.ok() == piece.ok(), "frames are the same in any pieces");
+    if (!frame.ok() || !*frame)
+      break;
+    require(*piece && (*frame)->kind == (*piece)->kind && (*frame)->rank == (*piece)->rank &&
+                (*frame)->bytes == (*piece)->bytes,
+            "frames are the same in any pieces");
   }
   Environment environment;
   std::istringstream lines(text);

@@ -313,6 +313,7 @@ void writeLaunches(Folders &folders) {
   folders.write("Launch", "slurm",
                 "SLURM_PROCID=3\nSLURM_NTASKS=4\nSLURM_LOCALID=1\nSLURM_JOB_ID=200505\n"
                 "SLURM_STEP_ID=0\nSLURM_STEP_NODELIST=gnode[10,20-21]\n");
+  folders.write("Launch", "frames", "welcome\n@t ready 0 2\n47@t out 1 3\na\nb@t end 1 1\n0");
   folders.write("Launch", "braid",
                 "BRAID_RANK=3\nBRAID_SIZE=4\nBRAID_RENDEZVOUS=tcp://node1:4711\n");
 }

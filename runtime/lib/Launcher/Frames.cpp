@@ -25,7 +25,7 @@ std::string writeFrame(const std::string &token, const Frame &frame) {
 
 Result<std::optional<Frame>> FrameReader::next() {
   const size_t end = pending.find('\n');
-  if (end == std::string::npos && pending.size() < kMaxLine)
+  if (end == std::string::npos && pending.size() <= kMaxLine)
     return std::optional<Frame>();
   if (end > kMaxLine || pending.compare(0, start.size(), start) != 0) {
     const size_t length = std::min(end, kMaxLine);

@@ -47,8 +47,6 @@ public:
   void append(const char *bytes, size_t count) { pending.append(bytes, count); }
   /// The next frame, nothing if it is not there yet, or an error if it cannot be one.
   Result<std::optional<Frame>> next();
-  /// What came after the last whole frame.
-  const std::string &rest() const { return pending; }
 
 private:
   std::string start, pending;
