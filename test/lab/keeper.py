@@ -78,7 +78,8 @@ def control_folder():
 
 
 class Quotas:
-    """A control group for each host, below this process's own."""
+    """A control group for each host, below this process's own. Up to their quotas hosts come before all else on the
+    machine, so that its other work disturbs them little."""
 
     def __init__(self, name, shape):
         parent, first_version = control_folder()
@@ -92,8 +93,10 @@ class Quotas:
                 if first_version:
                     (folder / "cpu.cfs_period_us").write_text(str(PERIOD_US))
                     (folder / "cpu.cfs_quota_us").write_text(microseconds)
+                    (folder / "cpu.shares").write_text("262144")
                 else:
                     (folder / "cpu.max").write_text(f"{microseconds} {PERIOD_US}")
+                    (folder / "cpu.weight").write_text("10000")
         except OSError as error:
             remove_groups(self.folders)
             raise LabUnavailable(f"no processor quota can be set here: {error}") from None

@@ -80,7 +80,7 @@ class Gloo(Runner):
 
 class OpenMpi(Runner):
     name, short = "Open MPI", "openmpi"
-    mpirun = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "--mca", "pml", "ob1"]
+    mpirun = ["mpirun", "--allow-run-as-root", "--bind-to", "none", "--mca", "pml", "ob1"]
 
     def __init__(self):
         self.folder = HERE.parents[1] / "build" / "test-lab"
@@ -104,13 +104,15 @@ class OpenMpi(Runner):
 
     def on_hosts(self, lab, words, limit):
         network = f"{lab.addresses[0]}/24"
-        command = [*self.mpirun, "-n", lab.shape.hosts, "--host", ",".join(lab.addresses), "--mca", "plm_rsh_agent", lab.agent,
-                   "--mca", "btl", "tcp,self", "--mca", "btl_tcp_if_include", network, "--mca", "oob_tcp_if_include", network,
-                   self.program(), *words]
+        command = [*self.mpirun, "--oversubscribe", "-n", lab.shape.hosts, "--host", ",".join(lab.addresses),
+                   "--mca", "plm_rsh_agent", lab.agent, "--mca", "btl", "tcp,self", "--mca", "btl_tcp_if_include", network,
+                   "--mca", "oob_tcp_if_include", network, self.program(), *words]
         return wait([lab.popen(0, command, **PIPES)], limit, self.name)
 
     def on_this_host(self, ranks, words, limit):
-        command = [*self.mpirun, "-n", str(ranks), "--mca", "btl", "vader,self", self.program(), *words]
+        # Where each rank has a core, it need not give way while it waits.
+        crowded = ["--oversubscribe"] if ranks > os.cpu_count() else []
+        command = [*self.mpirun, *crowded, "-n", str(ranks), "--mca", "btl", "vader,self", self.program(), *words]
         return wait([subprocess.Popen(command, stdin=subprocess.DEVNULL, **PIPES)], limit, self.name)
 
 
