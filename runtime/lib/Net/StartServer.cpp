@@ -382,8 +382,8 @@ private:
         port->send(connection->endpoint, connection->channel.seal(Refusal{why}));
   }
 
-  /// Lets the members end their connections first: the port of the side that does it first cannot
-  /// be listened at for a minute.
+  /// Lets the members end their connections first, for a second at most: the port of the side that
+  /// does it first cannot be listened at for a minute.
   void awaitEnds() {
     auto isMember = [](const auto &connection) { return connection->stage == Connection::member; };
     for (const int64_t until = nowNs() + 1000000000;
