@@ -36,7 +36,14 @@ static Status checkOptions(const WorldOptions &options) {
   if (options.target != "cpu" && options.target != "cuda")
     return Status::error("expects target 'cpu' or 'cuda', got '" + options.target + "'");
   const bool onDevice = options.target == "cuda";
-  if (options.transport != "threads" && options.transport != (onDevice ? "nccl" : "shm"))
+  if (const Communicator *communicator = options.communicator.get()) {
+    if (options.transport != communicator->transportName())
+      return Status::error("expects transport '", communicator->transportName(),
+                           "' of its communicator, got '", options.transport, "'");
+    if (onDevice)
+      return Status::error("ranks of several processes expect target 'cpu', got '", options.target,
+                           "'");
+  } else if (options.transport != "threads" && options.transport != (onDevice ? "nccl" : "shm"))
     return Status::error(std::string("expects transport 'threads' or ") +
                          (onDevice ? "'nccl' on target 'cuda'" : "'shm'") + ", got '" +
                          options.transport + "'");
@@ -103,15 +110,21 @@ static Status checkBundle(const Bundle &bundle, const WorldOptions &options) {
   if (options.ranks != 0 && options.ranks != ranks)
     return Status::error("bundle is for mesh " + meshString(manifest.mesh) + " (" +
                          ranksString(ranks) + "), got " + ranksString(options.ranks));
+  const Communicator *communicator = options.communicator.get();
+  if (communicator && communicator->numRanks() != ranks)
+    return Status::error("bundle is for mesh " + meshString(manifest.mesh) + " (" +
+                         ranksString(ranks) + "), its processes serve " +
+                         ranksString(communicator->numRanks()));
+  const int64_t local = communicator ? communicator->local().count : ranks;
   const bool forks = options.transport == "shm";
   // The team, whose first member is the compute queue's thread, and the other queues.
   const auto queues =
       static_cast<int64_t>(program::GetProgram(bundle.program().data())->queues()->size());
-  const int64_t tasks = ranks * (options.threadsPerRank + queues - 1 + (forks ? 1 : 0));
+  const int64_t tasks = local * (options.threadsPerRank + queues - 1 + (forks ? 1 : 0));
   if (int64_t limit = taskLimit(); tasks > limit)
     return Status::error("mesh " + meshString(manifest.mesh) + " expects " + std::to_string(tasks) +
                          (forks ? " processes and threads" : " threads") + " for its " +
-                         ranksString(ranks) + ", the system allows " + std::to_string(limit));
+                         ranksString(local) + ", the system allows " + std::to_string(limit));
   if (options.stall && (options.stall->rank < 0 || options.stall->rank >= ranks))
     return Status::error("expects a rank of 0 to " + std::to_string(ranks - 1) + " to stall, got " +
                          std::to_string(options.stall->rank));
@@ -179,78 +192,6 @@ Result<Execution *> Model::execution(const std::string &name) {
 // Values
 //===----------------------------------------------------------------------===//
 
-/// Copies a rank's shard between a row-major global value and the rank's own memory; padding is
-/// left as it is.
-static void copyShard(const EntryValue &value, const Box &box, std::byte *global, std::byte *local,
-                      bool toLocal) {
-  const auto globalStrides = rowMajorStrides(value.globalShape);
-  const auto localStrides = rowMajorStrides(box.sizes);
-  const int64_t size = byteSize(value.dtype);
-  std::vector<int64_t> sizes = box.sizes;
-  for (size_t d = 0; d < sizes.size(); ++d) {
-    sizes[d] = std::min(sizes[d], value.globalShape[d] - box.offsets[d]);
-    if (sizes[d] <= 0)
-      return; // all of it is padding
-    global += box.offsets[d] * globalStrides[d] * size;
-  }
-  if (toLocal)
-    stridedCopy(local, localStrides, global, globalStrides, sizes, size);
-  else
-    stridedCopy(global, globalStrides, local, localStrides, sizes, size);
-}
-
-Status Model::State::write(const EntryValue &value, size_t index, const void *data) {
-  auto *global = const_cast<std::byte *>(static_cast<const std::byte *>(data)); // only read
-  for (int64_t r : values.ranks()) {
-    ValueMemory &local = values[r][index];
-    if (!local.isHere)
-      continue;
-    copyShard(value, local.box, global, local.data(), true);
-    if (device)
-      RETURN_IF_ERROR(device->upload(r, index, local.data(), local.bytes));
-  }
-  return {};
-}
-
-/// Ranks with the same shard of a value must agree in every bit.
-static Status checkReplica(const char *kind, const EntryValue &value, const ValueMemory &first,
-                           const ValueMemory &other, int64_t rank) {
-  if (other.bytes == 0 || std::memcmp(first.data(), other.data(), other.bytes) == 0)
-    return {};
-  const auto size = static_cast<size_t>(byteSize(value.dtype));
-  size_t element = 0;
-  while (std::memcmp(first.data() + element * size, other.data() + element * size, size) == 0)
-    ++element;
-  std::string where;
-  auto rest = static_cast<int64_t>(element);
-  for (int64_t stride : rowMajorStrides(other.box.sizes)) {
-    where += (where.empty() ? "" : ", ") + std::to_string(rest / stride);
-    rest %= stride;
-  }
-  return Status::error(std::string(kind) + " '" + value.name + "' expects equal values on ranks " +
-                           std::to_string(other.replicaOf) + " and " + std::to_string(rank) +
-                           ", which differ at [" + where + "]",
-                       Code::rankFailed);
-}
-
-Status Model::State::read(const char *kind, const EntryValue &value, size_t index,
-                          void *global) const {
-  for (int64_t r : values.ranks()) {
-    const ValueMemory &local = values[r][index];
-    if (!local.isHere)
-      continue;
-    if (local.replicaOf >= 0) {
-      if (!device)
-        RETURN_IF_ERROR(checkReplica(kind, value, values[local.replicaOf][index], local, r));
-      continue;
-    }
-    if (device)
-      RETURN_IF_ERROR(device->download(r, index, local.data(), local.bytes));
-    copyShard(value, local.box, static_cast<std::byte *>(global), local.data(), false);
-  }
-  return {};
-}
-
 Status Model::State::bind(const std::string &kind, const EntryValue &value, int64_t rank,
                           size_t index, void *data, size_t bytes) {
   if (usesDevice())
@@ -262,6 +203,9 @@ Status Model::State::bind(const std::string &kind, const EntryValue &value, int6
   if (rank < 0 || rank >= numRanks())
     return Status::error("expects a rank of 0 to " + std::to_string(numRanks() - 1) + ", got " +
                          std::to_string(rank));
+  if (const RankRange here = this->local(); !here.contains(rank))
+    return Status::error("expects one of this process's ranks, ", here.first, " to ",
+                         here.first + here.count - 1, ", got ", rank);
   ValueMemory &local = values[rank][index];
   const std::string what = kind + " '" + value.name + "' of rank " + std::to_string(rank);
   if (!local.isHere)

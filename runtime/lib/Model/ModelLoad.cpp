@@ -160,8 +160,11 @@ Status Model::State::allocateArenas() {
     kernelIsa = device->architecture();
     return {};
   }
-  transport = usesProcesses() ? createShmTransport(numRanks(), options().messagesInFlight)
-                              : createThreadsTransport(numRanks(), options().messagesInFlight);
+  if (communicator()) {
+    ASSIGN_OR_RETURN(transport, communicator()->createTransport(options().messagesInFlight));
+  } else
+    transport = usesProcesses() ? createShmTransport(numRanks(), options().messagesInFlight)
+                                : createThreadsTransport(numRanks(), options().messagesInFlight);
   RETURN_IF_ERROR(transport->allocate(symmetricBytes));
   localArenas = PerRank<HostMemory>(local());
   for (int64_t rank : local()) {
@@ -192,21 +195,26 @@ std::string Model::State::describeValue(size_t value) const {
 Status Model::State::placeValues() {
   const Mesh &mesh = bundle->manifest().mesh;
   values = PerRank<std::vector<ValueMemory>>(local());
+  std::vector<uint64_t> shardBytes; // by value, the same for all ranks that have it
   // By value and by where a shard of it begins: the first rank that has it.
   std::map<std::pair<size_t, std::vector<int64_t>>, int64_t> first;
   for (int64_t rank : local()) {
     std::vector<ValueMemory> &own = values[rank];
+    shardBytes.clear();
     auto add = [&](const auto &described) -> Status {
       Result<Box> box = localBox(mesh, rank, described.shardedShape(), described.sharding);
       if (!box.ok())
         return Status::error(describeValue(own.size()) + ": " + box.status().message());
       ValueMemory value;
+      const uint64_t bytes = static_cast<uint64_t>(elementsOf(*box)) *
+                             static_cast<uint64_t>(byteSize(described.dtype));
+      shardBytes.push_back(bytes);
       if (!described.on.contains(mesh, rank)) {
         value.isHere = false;
         own.push_back(std::move(value));
         return {};
       }
-      value.bytes = static_cast<size_t>(elementsOf(*box) * byteSize(described.dtype));
+      value.bytes = static_cast<size_t>(bytes);
       if (auto [owner, isFirst] = first.try_emplace({own.size(), box->offsets}, rank); !isFirst)
         value.replicaOf = owner->second;
       value.box = std::move(*box);
@@ -231,9 +239,7 @@ Status Model::State::placeValues() {
     for (uint32_t argument : program->procedures[entry->rootProcedure]->symmetric_arguments)
       symmetric.insert(entry->arguments[argument]);
   for (size_t index : symmetric) {
-    uint64_t bytes = 0;
-    for (const auto &rank : values)
-      bytes = std::max<uint64_t>(bytes, rank[index].bytes);
+    const uint64_t bytes = shardBytes[index];
     const std::optional<uint64_t> begin = checkedAdd(symmetricBytes, kFrameAlignment - 1);
     const uint64_t offset = begin.value_or(0) / kFrameAlignment * kFrameAlignment;
     const std::optional<uint64_t> end = checkedAdd(offset, bytes);

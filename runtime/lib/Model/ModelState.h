@@ -127,7 +127,10 @@ struct Model::State {
   Transport &ranksTransport() const { return device ? device->transport() : *transport; }
   int64_t numRanks() const { return bundle->manifest().mesh.numRanks(); }
   /// The ranks that this process serves.
-  RankRange local() const { return {0, numRanks()}; }
+  RankRange local() const {
+    return communicator() ? communicator()->local() : RankRange{0, numRanks()};
+  }
+  Communicator *communicator() const { return options().communicator.get(); }
   /// "parameter 'w'", "state 'keys'", "input 'x'", "output 'y'"
   std::string describeValue(size_t value) const;
 
@@ -157,6 +160,8 @@ struct Model::State {
   /// Copies a global value to each rank's shard of value `index`, or gathers it from them.
   Status write(const EntryValue &value, size_t index, const void *global);
   Status read(const char *kind, const EntryValue &value, size_t index, void *global) const;
+  /// The same from the ranks of all processes, in that of rank 0.
+  Status gather(const char *kind, const EntryValue &value, size_t index, void *global) const;
   /// From now on the rank's shard of value `index` lies in the caller's memory.
   Status bind(const std::string &kind, const EntryValue &value, int64_t rank, size_t index,
               void *data, size_t bytes);

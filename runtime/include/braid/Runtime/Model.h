@@ -15,6 +15,7 @@
 #include "braid/Base/HostTensor.h"
 #include "braid/Base/MessagesInFlight.h"
 #include "braid/Base/Weights.h"
+#include "braid/Runtime/Communicator.h"
 #include "braid/Runtime/KernelLibrary.h"
 
 #include <functional>
@@ -40,8 +41,10 @@ struct WorldOptions {
   /// "threads": ranks are threads. "shm": ranks are processes, forked by loadWeights (or by the
   /// first run, when there are no weights) from the calling thread, which must live as long as the
   /// model;
-  /// other threads must hold no lock at that time.
+  /// other threads must hold no lock at that time. With a communicator: its transport's name.
   std::string transport = "threads";
+  /// The processes that serve the ranks together. Null: this process serves all ranks.
+  std::shared_ptr<Communicator> communicator;
   /// "cpu", or "cuda": each rank has a GPU of its own (transport "nccl"), or all ranks share the
   /// first one (transport "threads").
   std::string target = "cpu";
@@ -72,8 +75,8 @@ struct WorldOptions {
   const std::map<std::string, KernelFunction> *kernels = nullptr;
 };
 
-/// Where ranks run: how many there are, their threads, how they reach each other. This process
-/// serves all of them.
+/// Where ranks run: how many there are, their threads, how they reach each other. With a
+/// communicator, this process has memory, threads and commands of its own ranks only.
 class World {
 public:
   /// Checks what does not depend on a bundle.
@@ -91,7 +94,7 @@ class Execution;
 /// A bundle on the ranks of a world. Its entries share weights and states by name.
 class Model {
 public:
-  /// Prepares all entries for all ranks.
+  /// Prepares all entries for the ranks.
   static Result<std::unique_ptr<Model>> load(std::shared_ptr<const World> world,
                                              std::shared_ptr<const Bundle> bundle);
   ~Model();
@@ -136,8 +139,8 @@ class Execution {
 public:
   const Entry &entry() const;
 
-  /// Takes the global value of an operand and copies each rank's shard. An operand without a value
-  /// has its default, if it has one.
+  /// Takes the global value of an operand and copies each local rank's shard. An operand without a
+  /// value has its default, if it has one.
   Status setInput(const std::string &name, DType dtype, const std::vector<int64_t> &shape,
                   const void *data);
   Status setInput(const std::string &name, const HostTensor &value);
@@ -157,9 +160,10 @@ public:
   Status run();
 
   /// The global value of a result of the last run, gathered from the ranks. On target cpu, ranks
-  /// with the same shard of it are compared bit by bit; Code::rankFailed where two differ.
+  /// with the same shard of it are compared bit by bit; Code::rankFailed where two differ. With a
+  /// communicator, all processes call it; those without rank 0 get zeros.
   Result<HostTensor> output(const std::string &name) const;
-  /// Writes it to the caller's memory of `bytes`.
+  /// Writes it to the caller's memory of `bytes`; on processes without rank 0, nothing.
   Status readOutput(const std::string &name, void *data, size_t bytes) const;
 
   /// Forgets the runs so far, so that the report excludes warm-up runs.

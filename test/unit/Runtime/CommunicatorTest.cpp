@@ -1,0 +1,251 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// Models that serve some ranks of a mesh, with the others in other models.
+//
+//===----------------------------------------------------------------------===//
+#include "braid/Runtime/Communicator.h"
+#include "FeedForward.h"
+#include "Session.h"
+#include "Testing.h"
+#include "runtime/lib/Collective/Transport.h"
+
+#include "gtest/gtest.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+using namespace braid::runtime;
+using namespace braid::runtime::testing;
+
+namespace {
+
+/// What stands in for processes: threads that share the memory of one transport.
+class Together {
+public:
+  explicit Together(std::vector<RankRange> ranks) : ranks(std::move(ranks)) {}
+
+  /// Calls work() in the last thread that comes; all leave after it, with its result.
+  Status meet(const std::function<Status()> &work) {
+    std::unique_lock<std::mutex> lock(mutex);
+    const int64_t meeting = meetings;
+    if (++arrived == ranks.size()) {
+      outcome = work();
+      arrived = 0;
+      ++meetings;
+      changed.notify_all();
+    } else {
+      changed.wait(lock, [&] { return meetings != meeting; });
+    }
+    return outcome;
+  }
+
+  const std::vector<RankRange> ranks;
+  std::mutex mutex;
+  std::unique_ptr<Transport> transport;
+  std::vector<Contribution> given, gathered;
+
+private:
+  std::condition_variable changed;
+  size_t arrived = 0;
+  int64_t meetings = 0;
+  Status outcome;
+};
+
+class SharedTransport : public Transport {
+public:
+  explicit SharedTransport(Together &all) : all(all) {}
+  const char *name() const override { return all.transport->name(); }
+  Status allocate(size_t bytes) override {
+    return all.meet([&] { return all.transport->allocate(bytes); });
+  }
+  SymmetricHeap heap(int64_t rank) const override { return all.transport->heap(rank); }
+  ProcessGroup *group(const std::vector<int64_t> &ranks, Queue queue) override {
+    std::lock_guard<std::mutex> lock(all.mutex);
+    return all.transport->group(ranks, queue);
+  }
+  MessageSlot *messageSlot(const Collective &pointToPoint, size_t index) override {
+    std::lock_guard<std::mutex> lock(all.mutex);
+    return all.transport->messageSlot(pointToPoint, index);
+  }
+  Status prepare() override {
+    return all.meet([&] { return all.transport->prepare(); });
+  }
+  bool run(const Collective &collective, const SymmetricHeap &heap, RunControl &control,
+           QueueState &self) override {
+    return all.transport->run(collective, heap, control, self);
+  }
+  void reset() override {}
+
+private:
+  Together &all;
+};
+
+class InProcess : public Communicator {
+public:
+  InProcess(Together &all, size_t number) : all(all), number(number) {}
+  int64_t numRanks() const override { return all.ranks.back().first + all.ranks.back().count; }
+  RankRange local() const override { return all.ranks[number]; }
+  std::string transportName() const override { return "shared"; }
+  Result<std::unique_ptr<Transport>> createTransport(int64_t messagesInFlight) override {
+    RETURN_IF_ERROR(all.meet([&] {
+      all.transport = createThreadsTransport(numRanks(), messagesInFlight);
+      return Status();
+    }));
+    return std::unique_ptr<Transport>(std::make_unique<SharedTransport>(all));
+  }
+  Result<std::vector<Contribution>> gather(std::vector<std::byte> mine) override {
+    {
+      std::lock_guard<std::mutex> lock(all.mutex);
+      all.given.push_back({local(), std::move(mine)});
+    }
+    RETURN_IF_ERROR(all.meet([&] {
+      std::sort(all.given.begin(), all.given.end(),
+                [](const auto &a, const auto &b) { return a.ranks.first < b.ranks.first; });
+      all.gathered = std::move(all.given);
+      all.given.clear();
+      return Status();
+    }));
+    return hasRankZero() ? std::move(all.gathered) : std::vector<Contribution>();
+  }
+
+private:
+  Together &all;
+  size_t number;
+};
+
+WorldOptions optionsOf(Together &all, size_t number, const ProgramBuilder &builder) {
+  WorldOptions options;
+  options.kernels = &builder.kernels;
+  options.transport = "shared";
+  options.communicator = std::make_shared<InProcess>(all, number);
+  options.timeLimitSeconds = 20;
+  return options;
+}
+
+/// Runs work(number) for each process.
+void inEach(Together &all, const std::function<void(size_t)> &work) {
+  std::vector<std::thread> processes;
+  for (size_t i = 0; i < all.ranks.size(); ++i)
+    processes.emplace_back(work, i);
+  for (std::thread &process : processes)
+    process.join();
+}
+
+/// The ranks of each process.
+std::vector<RankRange> cut(const std::vector<int64_t> &counts) {
+  std::vector<RankRange> ranks;
+  int64_t next = 0;
+  for (int64_t count : counts) {
+    ranks.push_back({next, count});
+    next += count;
+  }
+  return ranks;
+}
+
+struct Split {
+  int64_t dp, tp;
+  std::vector<int64_t> counts; ///< of the ranks of each process
+};
+
+class SeveralProcesses : public ::testing::TestWithParam<Split> {};
+
+} // namespace
+
+TEST_P(SeveralProcesses, GiveTheResultsOfOne) {
+  const Split &split = GetParam();
+  const std::vector<float> x = randomValues(kBatch * kHidden, 3);
+  ProgramBuilder builder = feedForward(split.dp, split.tp);
+  auto alone = builder.session({});
+  ASSERT_OK(alone.status());
+  ASSERT_OK((*alone)->loadWeights(*WeightSource::random(7)));
+  ASSERT_OK((*alone)->setInput("x", DType::f32, {kBatch, kHidden}, x.data()));
+  ASSERT_OK((*alone)->run());
+  auto expected = (*alone)->output("y");
+  ASSERT_OK(expected.status());
+
+  builder.manifest.transports.emplace_back("shared");
+  const auto bundle = builder.bundle();
+  Together all(cut(split.counts));
+  inEach(all, [&](size_t number) {
+    auto session = Session::create(bundle, optionsOf(all, number, builder));
+    ASSERT_OK(session.status());
+    ASSERT_OK((*session)->loadWeights(*WeightSource::random(7)));
+    for (int run = 0; run < 3; ++run) {
+      ASSERT_OK((*session)->setInput("x", DType::f32, {kBatch, kHidden}, x.data()));
+      ASSERT_OK((*session)->run());
+      auto y = (*session)->output("y");
+      ASSERT_OK(y.status());
+      if (number == 0)
+        EXPECT_EQ(y->data, expected->data);
+      else
+        EXPECT_EQ(y->data, HostTensor::zeros(DType::f32, {kBatch, kHidden}).data);
+    }
+    // Commands, weights and arenas of the local ranks only.
+    const auto report = nlohmann::json::parse((*session)->report());
+    const RankRange local = all.ranks[number];
+    ASSERT_EQ(report["per_rank"].size(), static_cast<size_t>(local.count));
+    for (int64_t r : local)
+      EXPECT_EQ(report["per_rank"][static_cast<size_t>(r - local.first)]["rank"], r);
+    EXPECT_EQ(report["ranks"], split.dp * split.tp);
+    EXPECT_EQ(report["transport"], "threads");
+    if (local.count < report["ranks"]) {
+      const int64_t other = (local.first + local.count) % report["ranks"].get<int64_t>();
+      alignas(64) float own[kBatch * kHidden];
+      EXPECT_ERROR((*session)->bindInput(other, "x", own, sizeof own),
+                   "expects one of this process's ranks, " + std::to_string(local.first) + " to " +
+                       std::to_string(local.first + local.count - 1) + ", got " +
+                       std::to_string(other));
+    }
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Splits, SeveralProcesses,
+                         ::testing::Values(Split{1, 2, {1, 1}}, Split{1, 4, {1, 1, 1, 1}},
+                                           Split{2, 2, {2, 2}}, Split{2, 2, {1, 2, 1}},
+                                           Split{2, 2, {3, 1}}, Split{1, 1, {1}}));
+
+/// Ranks of different processes that should have the same result and do not.
+TEST(SeveralProcesses, CompareWhatIsReplicated) {
+  ProgramBuilder builder({{"tp", 3}});
+  builder.operand("x", DType::f32, {6}, {{"tp"}});
+  builder.result("y", DType::f32, {2}); // declared the same on all ranks, but is each rank's part
+  auto main = builder.procedure("main", 2, 0, 0, 0);
+  main.copy("copy", argument(0, DType::f32, {2}), argument(1, DType::f32, {2}));
+  builder.manifest.transports.emplace_back("shared");
+  const auto bundle = builder.bundle();
+  Together all(cut({2, 1}));
+  inEach(all, [&](size_t number) {
+    auto session = Session::create(bundle, optionsOf(all, number, builder));
+    ASSERT_OK(session.status());
+    const std::vector<float> x = {1, 2, 1, 2, 1, 3};
+    ASSERT_OK((*session)->setInput("x", DType::f32, {6}, x.data()));
+    ASSERT_OK((*session)->run());
+    auto y = (*session)->output("y");
+    if (number == 0)
+      EXPECT_ERROR(y.status(), "output 'y' expects equal values on ranks 0 and 2, which differ");
+    else
+      EXPECT_OK(y.status());
+  });
+}
+
+TEST(SeveralProcesses, ExpectAMeshOfTheirSize) {
+  Together all(cut({1, 1}));
+  ProgramBuilder builder = feedForward(1, 4);
+  builder.manifest.transports.emplace_back("shared");
+  EXPECT_ERROR(Session::create(builder.bundle(), optionsOf(all, 0, builder)).status(),
+               "bundle is for mesh <dp = 1, tp = 4> (4 ranks), its processes serve 2 ranks");
+  WorldOptions options = optionsOf(all, 0, builder);
+  options.transport = "threads";
+  EXPECT_ERROR(World::create(options).status(),
+               "expects transport 'shared' of its communicator, got 'threads'");
+  options = optionsOf(all, 0, builder);
+  options.target = "cuda";
+  EXPECT_ERROR(World::create(options).status(),
+               "ranks of several processes expect target 'cpu', got 'cuda'");
+}
