@@ -82,6 +82,6 @@ FailureOr<runtime::Manifest> braid::buildManifest(ModuleOp module) {
   }
   if (manifest.entries.empty())
     return module.emitError("expects a function with '") << nn::NNDialect::kEntryAttrName << "'";
-  manifest.transports = {"threads", "shm"};
+  manifest.transports = {"threads", "shm", "ucx"};
   return manifest;
 }

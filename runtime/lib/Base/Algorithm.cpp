@@ -21,7 +21,7 @@ Result<Algorithm> chooseAlgorithm(CollectiveKind kind, int64_t bytes, int64_t ra
                          "'");
   if (nccl)
     return Algorithm::nccl;
-  if (transport != "threads" && transport != "shm")
+  if (transport != "threads" && transport != "shm" && transport != "ucx")
     return Status::error("no algorithm for ", name(kind), " on transport '", transport, "'");
   return Algorithm::direct;
 }

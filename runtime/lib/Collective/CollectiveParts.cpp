@@ -7,6 +7,7 @@
 #include "braid/Base/StridedCopy.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace braid::runtime {
 
@@ -69,6 +70,28 @@ int64_t countCapacity(const Collective &c) {
   for (size_t v = 0; v + 1 < c.values.size(); ++v)
     rows = std::min(rows, c.values[v].input.shape[1]);
   return rows;
+}
+
+int64_t countOfBlock(const std::byte *counts, DType dtype, int64_t stride, int64_t block) {
+  const std::byte *count = counts + block * stride * byteSize(dtype);
+  if (dtype == DType::i64) {
+    int64_t wide;
+    std::memcpy(&wide, count, 8);
+    return wide;
+  }
+  int32_t narrow;
+  std::memcpy(&narrow, count, 4);
+  return narrow;
+}
+
+Status checkOwnCounts(const Collective &c, const std::byte *counts) {
+  const CollectiveValue &value = c.values.back();
+  const int64_t capacity = countCapacity(c);
+  for (int64_t block = 0; block < value.input.shape[0]; ++block)
+    if (const int64_t count = countOfBlock(counts, value.dtype, value.input.strides[0], block);
+        count < 0 || count > capacity)
+      return countError(c, count, block);
+  return {};
 }
 
 Status countError(const Collective &c, int64_t count, int64_t block) {

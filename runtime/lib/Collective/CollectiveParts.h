@@ -35,6 +35,11 @@ struct CountedBlocks {
 CountedBlocks blocksOf(const CollectiveValue &value, int64_t ranks);
 /// The largest count that every value of an all_to_all_v has room for in a block.
 int64_t countCapacity(const Collective &c);
+/// The count of a block of an all_to_all_v; `counts` need not be aligned, `stride` is in elements.
+int64_t countOfBlock(const std::byte *counts, DType dtype, int64_t stride, int64_t block);
+/// An error for the first count of this rank's all_to_all_v, whose counts are at `counts`, that its
+/// values have no room for.
+Status checkOwnCounts(const Collective &c, const std::byte *counts);
 /// The error for a count of `c` that is out of range.
 Status countError(const Collective &c, int64_t count, int64_t block);
 /// Whether this rank gives its value to another rank.

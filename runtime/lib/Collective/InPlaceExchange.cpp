@@ -9,35 +9,10 @@
 
 namespace braid::runtime {
 
-namespace {
-
-/// The count of a block; `counts` need not be aligned.
-int64_t countAt(const std::byte *counts, const CollectiveValue &value, int64_t block) {
-  const std::byte *count = counts + block * value.input.strides[0] * byteSize(value.dtype);
-  if (value.dtype == DType::i64) {
-    int64_t wide;
-    std::memcpy(&wide, count, 8);
-    return wide;
-  }
-  int32_t narrow;
-  std::memcpy(&narrow, count, 4);
-  return narrow;
-}
-
-} // namespace
-
 Status Exchange::checkCounts() const {
   if (c.kind != CollectiveKind::allToAllV)
     return {};
-  const size_t last = c.values.size() - 1;
-  const CollectiveValue &counts = c.values[last];
-  const int64_t capacity = countCapacity(c);
-  for (int64_t block = 0; block < counts.input.shape[0]; ++block) {
-    int64_t count = countAt(inputOf(c.position, last), counts, block);
-    if (count < 0 || count > capacity)
-      return countError(c, count, block);
-  }
-  return {};
+  return checkOwnCounts(c, inputOf(c.position, c.values.size() - 1));
 }
 
 void Exchange::run() const {
@@ -121,8 +96,10 @@ void Exchange::takeCounted(size_t v) const {
     for (int64_t b = 0; b < part.blocks; ++b) {
       // The sender has checked its counts. A program that writes them concurrently gets wrong rows,
       // but only rows of the block.
-      const int64_t rows = std::clamp<int64_t>(
-          countAt(inputOf(i, last), c.values[last], c.position * part.blocks + b), 0, part.rows);
+      const int64_t rows = std::clamp<int64_t>(countOfBlock(inputOf(i, last), c.values[last].dtype,
+                                                            c.values[last].input.strides[0],
+                                                            c.position * part.blocks + b),
+                                               0, part.rows);
       const int64_t begin = b * blockBytes, middle = begin + rows * part.rowBytes;
       copyRuns(value.part, from, to, begin, middle);
       clearRuns(value.part, to, middle, begin + blockBytes);

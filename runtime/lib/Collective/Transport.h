@@ -114,6 +114,9 @@ public:
   /// those of the same kind, peer and tag that come before it in the rank's program. Not called
   /// during a run.
   virtual MessageSlot *messageSlot(const Collective &pointToPoint, size_t index) = 0;
+  /// Sets the plan of a collective that has its group, position and values. Not called during a
+  /// run.
+  virtual Status plan(Collective & /*collective*/) { return {}; }
   /// Called when the programs of all ranks are resolved: checks that every send has its recv, and
   /// allocates message memory.
   virtual Status prepare() = 0;
@@ -126,6 +129,9 @@ public:
   /// is in `control`.
   virtual bool run(const Collective &collective, const SymmetricHeap &heap, RunControl &control,
                    QueueState &self) = 0;
+  /// Called before the queues of a run begin and when they have ended, by the thread that runs it.
+  virtual void beginRun(RunControl & /*control*/) {}
+  virtual void endRun() {}
   /// Forgets the barriers and messages of a failed run. No queue may be running.
   virtual void reset() = 0;
 };

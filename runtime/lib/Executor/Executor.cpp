@@ -169,7 +169,9 @@ Status Workers::run() {
     return Status::error("the model cannot run again: a rank did not return from an earlier run",
                          Code::rankFailed);
   control.begin();
+  transport->beginRun(control);
   runServed();
+  transport->endRun();
   Status failure = control.failure();
   if (!failure.ok() && !lost)
     transport->reset();

@@ -351,6 +351,7 @@ private:
     int64_t groupSize = static_cast<int64_t>(ranks.size());
     ASSIGN_OR_RETURN(c.algorithm, chooseAlgorithm(c.kind, bytes, groupSize, in.transport->name()));
     c.bytesSent = bytesSent(c.algorithm, c.kind, bytes, groupSize, isSource(c));
+    RETURN_IF_ERROR(in.transport->plan(c));
     if (in.times)
       estimate = in.times->ofCollective(c);
     result.event = frame.event(start.done);

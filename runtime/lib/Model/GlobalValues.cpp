@@ -135,6 +135,9 @@ Status Model::State::gather(const char *kind, const EntryValue &value, size_t in
   const Mesh &mesh = bundle->manifest().mesh;
   auto described = sharesOf(value, mesh);
   RETURN_IF_ERROR(described.status());
+  std::vector<size_t> bytes(static_cast<size_t>(mesh.numRanks()), 0);
+  for (const auto &[rank, share] : *described)
+    bytes[static_cast<size_t>(rank)] = share.replicaOf < 0 ? share.bytes : kDigestBytes;
   std::vector<std::byte> mine;
   for (int64_t rank : local()) {
     auto share = described->find(rank);
@@ -149,30 +152,24 @@ Status Model::State::gather(const char *kind, const EntryValue &value, size_t in
       mine.insert(mine.end(), text, text + kDigestBytes);
     }
   }
-  ASSIGN_OR_RETURN(std::vector<Contribution> all, communicator()->gather(std::move(mine)));
+  ASSIGN_OR_RETURN(std::vector<Contribution> all, communicator()->gather(std::move(mine), bytes));
   std::map<int64_t, std::string> digests; // of shards that others have, too
   for (const Contribution &given : all) {
     std::byte *next = const_cast<std::byte *>(given.bytes.data()); // only read
-    size_t left = given.bytes.size();
     for (int64_t rank : given.ranks) {
       auto found = described->find(rank);
       if (found == described->end())
         continue;
       const Share &share = found->second;
-      const size_t bytes = share.replicaOf < 0 ? share.bytes : kDigestBytes;
-      if (bytes > left)
-        return Status::error(kind, " '", value.name, "' expects ", share.bytes, " bytes of rank ",
-                             rank, ", its process gave ", left, Code::rankFailed);
       if (share.replicaOf < 0) {
         copyShard(value, share.box, static_cast<std::byte *>(global), next, false);
-        digests[rank] = digestOf(next, bytes);
+        digests[rank] = digestOf(next, share.bytes);
       } else if (digests[share.replicaOf] !=
                  std::string(reinterpret_cast<const char *>(next), kDigestBytes)) {
         return Status::error(kind, " '", value.name, "' expects equal values on ranks ",
                              share.replicaOf, " and ", rank, ", which differ", Code::rankFailed);
       }
-      next += bytes;
-      left -= bytes;
+      next += bytes[static_cast<size_t>(rank)];
     }
   }
   return {};

@@ -43,6 +43,11 @@ static Status checkOptions(const WorldOptions &options) {
     if (onDevice)
       return Status::error("ranks of several processes expect target 'cpu', got '", options.target,
                            "'");
+    if (options.machine)
+      return Status::error("a prediction expects that one process has all ranks");
+  } else if (options.transport == "ucx") {
+    return Status::error("transport 'ucx' expects that this process is one of several, which "
+                         "--hosts or a launcher starts");
   } else if (options.transport != "threads" && options.transport != (onDevice ? "nccl" : "shm"))
     return Status::error(std::string("expects transport 'threads' or ") +
                          (onDevice ? "'nccl' on target 'cuda'" : "'shm'") + ", got '" +

@@ -115,19 +115,25 @@ bool RunControl::wait(Counter &counter, uint32_t target, QueueState &self, Waiti
                       int64_t missingRank) {
   if (counter.reached(target))
     return !failed();
-  const int64_t begin = nowNs();
-  const int64_t computed = what == Waiting::peer ? self.computedNs() : 0;
-  self.missingRank.store(missingRank, std::memory_order_relaxed);
-  self.since.store(begin, std::memory_order_relaxed);
-  self.waiting.store(what, std::memory_order_release);
-  bool reached = waitWithLimit(counter, target, self);
+  const Waited waited(self, what, missingRank);
+  return waitWithLimit(counter, target, self) && !failed();
+}
+
+RunControl::Waited::Waited(QueueState &queue, Waiting what, int64_t missingRank)
+    : queue(queue), what(what), beginNs(nowNs()),
+      computedNs(what == Waiting::peer ? queue.computedNs() : 0) {
+  queue.missingRank.store(missingRank, std::memory_order_relaxed);
+  queue.since.store(beginNs, std::memory_order_relaxed);
+  queue.waiting.store(what, std::memory_order_release);
+}
+
+RunControl::Waited::~Waited() {
   atSchedulePoint("after a wait");
-  self.waiting.store(Waiting::nothing, std::memory_order_release);
+  queue.waiting.store(Waiting::nothing, std::memory_order_release);
   if (what == Waiting::peer) {
-    self.computedInWaitsNs += self.computedNs() - computed;
-    self.peerWaitNs += nowNs() - begin;
+    queue.computedInWaitsNs += queue.computedNs() - computedNs;
+    queue.peerWaitNs += nowNs() - beginNs;
   }
-  return reached && !failed();
 }
 
 bool RunControl::waitForQueues(Counter &counter, uint32_t target,

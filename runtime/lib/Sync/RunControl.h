@@ -91,6 +91,17 @@ public:
   /// failed, by this wait's time limit or elsewhere.
   bool wait(Counter &counter, uint32_t target, QueueState &self, Waiting what,
             int64_t missingRank = -1);
+  /// The same for something that the caller brings nearer: progress(until) returns whether it is
+  /// there, when nowNs() reaches `until` at the latest.
+  template <typename Progress>
+  bool waitFor(QueueState &self, Waiting what, int64_t missingRank, Progress progress) {
+    const Waited waited(self, what, missingRank);
+    Watch watch;
+    bool reached = progress(nowNs() + sliceNs);
+    while (!reached && poll(watch))
+      reached = progress(nowNs() + sliceNs);
+    return reached && !failed();
+  }
   /// The same for the thread that started the run; it calls `tick` about every slice().
   bool waitForQueues(Counter &counter, uint32_t target, const std::function<void()> &tick);
   /// Waits until the run fails, without taking part in it.
@@ -114,6 +125,19 @@ public:
   std::string waiter(int64_t rank) const;
 
 private:
+  /// What a queue says of itself while it waits.
+  class Waited {
+  public:
+    Waited(QueueState &queue, Waiting what, int64_t missingRank);
+    ~Waited();
+    Waited(const Waited &) = delete;
+    Waited &operator=(const Waited &) = delete;
+
+  private:
+    QueueState &queue;
+    const Waiting what;
+    const int64_t beginNs, computedNs;
+  };
   bool waitWithLimit(Counter &counter, uint32_t target, QueueState &self);
   uint64_t progress() const;
   std::string diagnose(const std::function<std::string()> &idle) const;

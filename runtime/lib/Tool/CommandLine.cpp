@@ -150,7 +150,8 @@ std::optional<int> parseCommandLine(int argc, const char *const *argv, const Run
          "--transport", world.transport,
          "how ranks exchange data; threads: every rank is a thread, or on target cuda all "
          "ranks share a GPU; shm: every rank is a process of this host; nccl: every rank has "
-         "a GPU")
+         "a GPU; ucx: this process has one rank, the others are on any host, as --hosts, "
+         "torchrun, Slurm, Open MPI or PMI start them")
       ->type_name("NAME")
       ->capture_default_str()
       ->group(how);
@@ -191,7 +192,8 @@ std::optional<int> parseCommandLine(int argc, const char *const *argv, const Run
       ->group(how);
 
   app.add_option("--hosts", options.hosts,
-                 "run on this host, which has this program and the files at the same paths")
+                 "run a rank of the mesh in each of N processes (1) on each host, which has this "
+                 "program and the files at the same paths")
       ->type_name("HOST[:N],...")
       ->group(how);
   app.add_option("--agent", options.agent,

@@ -15,12 +15,6 @@ namespace braid::runtime {
 
 namespace {
 
-/// Every process would run all ranks of the mesh, and none would know of the others.
-Status refuseSeveral(const std::string &who) {
-  return Status::error(who, ": this version runs all ranks of a model on one host, by one process "
-                            "that is started once; --ranks N --transport shm makes it N processes");
-}
-
 /// The arguments without those that only the launcher takes.
 std::vector<std::string> argumentsOfRanks(int argc, const char *const *argv) {
   std::vector<std::string> kept;
@@ -44,11 +38,6 @@ Result<LaunchRequest> makeRequest(int argc, const char *const *argv, const RunOp
       return hosts.status().within("--hosts");
     request.hosts = std::move(*hosts);
   }
-  int64_t ranks = 0;
-  for (const HostRanks &host : request.hosts)
-    ranks += host.ranks;
-  if (ranks > 1)
-    return refuseSeveral("--hosts asks for " + std::to_string(ranks) + " processes");
   request.agent = splitWords(options.agent.value_or(kDefaultAgent));
   if (request.agent.empty())
     return Status::error("--agent expects a program, such as ssh");
@@ -72,24 +61,36 @@ Result<LaunchRequest> makeRequest(int argc, const char *const *argv, const RunOp
   return request;
 }
 
-Status checkAlone(const RunOptions &options) {
+/// Finds out whether this process is one of several.
+Status findOthers(RunOptions &options) {
   if (options.agent)
     return Status::error("--agent expects --hosts");
   if (options.rendezvous)
     RETURN_IF_ERROR(parseRendezvous(*options.rendezvous).within("--rendezvous").status());
   ASSIGN_OR_RETURN(const std::optional<LaunchInfo> info,
                    launchInfo(processEnvironment(), options.rendezvous.value_or("")));
-  return info && info->size > 1 ? refuseSeveral(info->describe()) : Status();
+  if (!info || info->size == 1)
+    return {};
+  if (options.target != "cpu")
+    return Status::error(info->describe(), ": several processes expect --target cpu, got '",
+                         options.target, "'");
+  // What has not been chosen, and what processes have that do not share memory.
+  if (options.world.transport != "threads" && options.world.transport != "ucx")
+    return Status::error(info->describe(), ": several processes expect --transport ucx, got '",
+                         options.world.transport, "'");
+  options.world.transport = "ucx";
+  options.launch = *info;
+  return {};
 }
 
 } // namespace
 
-std::optional<int> runOnHosts(int argc, const char *const *argv, const RunOptions &options,
+std::optional<int> runOnHosts(int argc, const char *const *argv, RunOptions &options,
                               const RunHooks &hooks) {
   LaunchOutcome outcome;
   Status status;
   if (!options.hosts) {
-    status = checkAlone(options);
+    status = findOthers(options);
     if (status.ok())
       return std::nullopt;
   } else {

@@ -18,7 +18,7 @@ inline constexpr const char *kStartRanks = "--start-ranks";
 
 /// Runs on other hosts if the options say so, and returns the exit status. Otherwise checks that
 /// this process may run the model, prints why not and returns 1, or returns nothing.
-std::optional<int> runOnHosts(int argc, const char *const *argv, const RunOptions &options,
+std::optional<int> runOnHosts(int argc, const char *const *argv, RunOptions &options,
                               const RunHooks &hooks);
 
 } // namespace braid::runtime

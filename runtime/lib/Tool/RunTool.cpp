@@ -10,9 +10,11 @@
 #include "OutputFiles.h"
 #include "RunHosts.h"
 #include "braid/Base/StatusMacros.h"
+#include "braid/Program/program_generated.h"
 #include "braid/Runtime/Files.h"
 #include "braid/Runtime/Npy.h"
 #include "braid/Runtime/Safetensors.h"
+#include "runtime/lib/Data/Digest.h"
 #include "runtime/lib/Launcher/RankStarter.h"
 
 #include <nlohmann/json.hpp>
@@ -52,11 +54,16 @@ public:
     RETURN_IF_ERROR(open());
     RETURN_IF_ERROR(gatherStates());
     RETURN_IF_ERROR(gatherInputs());
-    RETURN_IF_ERROR(prepareChecks());
-    RETURN_IF_ERROR(output.prepare(options.output, resultNames()));
-    for (const std::string &path : {options.trace, options.report})
-      RETURN_IF_ERROR(checkWritable(path));
+    // Results are put together, compared and written by the process of rank 0.
+    if (isFirst()) {
+      RETURN_IF_ERROR(prepareChecks());
+      RETURN_IF_ERROR(output.prepare(options.output, resultNames()));
+      for (const std::string &path : {options.trace, options.report})
+        RETURN_IF_ERROR(checkWritable(path));
+    }
     RETURN_IF_ERROR(options.target == "cpu" || options.target == "cuda" ? execute() : interpret());
+    if (!isFirst())
+      return {};
     Status checked = check();
     RETURN_IF_ERROR(writeReport());
     RETURN_IF_ERROR(checked);
@@ -207,8 +214,30 @@ private:
     return {};
   }
 
+  bool isFirst() const { return !options.launch || options.launch->rank == 0; }
+
+  /// Meets the other processes.
+  Result<std::shared_ptr<Communicator>> meet() const {
+    if (!options.launch)
+      return std::shared_ptr<Communicator>();
+    UcxOptions given;
+    given.launch = *options.launch;
+    const std::vector<std::byte> &program = bundle->program();
+    given.bundle = sha256(program.data(), program.size());
+    given.mesh = meshString(bundle->manifest().mesh);
+    given.numQueues = program::GetProgram(program.data())->queues()->size() - 1;
+    given.timeLimitSeconds = options.world.timeLimitSeconds;
+    if (const int64_t ranks = bundle->manifest().mesh.numRanks(); ranks != given.launch.size)
+      return Status::error("'", options.model, "' has a mesh of ", ranks,
+                           ranks == 1 ? " rank" : " ranks", ", this process is ",
+                           given.launch.describe());
+    return createUcxCommunicator(given);
+  }
+
   Status execute() {
-    ASSIGN_OR_RETURN(std::shared_ptr<const World> world, World::create(options.world));
+    WorldOptions worldOptions = options.world;
+    ASSIGN_OR_RETURN(worldOptions.communicator, meet());
+    ASSIGN_OR_RETURN(std::shared_ptr<const World> world, World::create(worldOptions));
     ASSIGN_OR_RETURN(model, Model::load(std::move(world), bundle));
     ASSIGN_OR_RETURN(execution, model->execution(entry->name));
     auto begin = std::chrono::steady_clock::now();
@@ -244,6 +273,8 @@ private:
     for (const EntryValue &state : entry->states) {
       ASSIGN_OR_RETURN(results[state.name], model->state(state.name));
     }
+    if (!isFirst())
+      return {};
     printSummary();
     return options.trace.empty() ? Status() : execution->writeTrace(options.trace);
   }

@@ -10,6 +10,7 @@
 #include "FeedForward.h"
 #include "Session.h"
 #include "Testing.h"
+#include "braid/Cost/Machine.h"
 #include "runtime/lib/Collective/Transport.h"
 
 #include "gtest/gtest.h"
@@ -99,7 +100,8 @@ public:
     }));
     return std::unique_ptr<Transport>(std::make_unique<SharedTransport>(all));
   }
-  Result<std::vector<Contribution>> gather(std::vector<std::byte> mine) override {
+  Result<std::vector<Contribution>> gather(std::vector<std::byte> mine,
+                                           const std::vector<size_t> & /*bytes*/) override {
     {
       std::lock_guard<std::mutex> lock(all.mutex);
       all.given.push_back({local(), std::move(mine)});
@@ -248,4 +250,8 @@ TEST(SeveralProcesses, ExpectAMeshOfTheirSize) {
   options.target = "cuda";
   EXPECT_ERROR(World::create(options).status(),
                "ranks of several processes expect target 'cpu', got 'cuda'");
+  options = optionsOf(all, 0, builder);
+  options.machine = std::make_shared<const braid::cost::Machine>();
+  EXPECT_ERROR(World::create(options).status(),
+               "a prediction expects that one process has all ranks");
 }

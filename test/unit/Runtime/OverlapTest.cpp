@@ -89,7 +89,8 @@ struct DrivenProcess : Communicator {
   Result<std::unique_ptr<Transport>> createTransport(int64_t) override {
     return std::unique_ptr<Transport>(std::make_unique<Driven>(exchange));
   }
-  Result<std::vector<Contribution>> gather(std::vector<std::byte> mine) override {
+  Result<std::vector<Contribution>> gather(std::vector<std::byte> mine,
+                                           const std::vector<size_t> & /*bytes*/) override {
     return std::vector<Contribution>{{local(), std::move(mine)}};
   }
   Driven::Exchange exchange;

@@ -11,6 +11,7 @@
 
 #include "braid/Base/PerRank.h"
 #include "braid/Base/Status.h"
+#include "braid/Runtime/Launch.h"
 
 #include <memory>
 #include <string>
@@ -38,11 +39,27 @@ public:
   virtual std::string transportName() const = 0;
   /// The transport of one model, for the local ranks.
   virtual Result<std::unique_ptr<Transport>> createTransport(int64_t messagesInFlight) = 0;
-  /// What all processes give, by rank; on the processes of other ranks than 0 nothing. Fails on all
-  /// processes that still wait, with the same message, when one is lost.
-  virtual Result<std::vector<Contribution>> gather(std::vector<std::byte> mine) = 0;
+  /// What all processes give, by rank; on the processes of other ranks than 0 nothing. `bytes`: how
+  /// much each rank's process gives for it, the same on all processes. Fails when a process is lost
+  /// or the time limit is reached.
+  virtual Result<std::vector<Contribution>> gather(std::vector<std::byte> mine,
+                                                   const std::vector<size_t> &bytes) = 0;
   bool hasRankZero() const { return local().contains(0); }
 };
+
+/// How processes meet that talk over UCX.
+struct UcxOptions {
+  LaunchInfo launch;               ///< which rank this process is, and where all meet
+  std::string bundle;              ///< the SHA-256 of what all run
+  std::string mesh;                ///< and its mesh, as meshString writes it
+  size_t numQueues = 1;            ///< the communication queues of its program
+  double timeLimitSeconds = 60;    ///< for the start, and for the silence of a process; 0: never
+  std::string transports, devices; ///< of UCX, as in UCX_TLS and UCX_NET_DEVICES; empty: these
+};
+
+/// Meets the other processes, each of which serves one rank. Errors name the ranks that are
+/// missing, that come twice, or that run something else (Net/Bootstrap.h).
+Result<std::shared_ptr<Communicator>> createUcxCommunicator(const UcxOptions &options);
 
 } // namespace braid::runtime
 #endif // BRAID_RUNTIME_COMMUNICATOR_H

@@ -10,6 +10,7 @@
 #ifndef BRAID_RUNTIME_RUNOPTIONS_H
 #define BRAID_RUNTIME_RUNOPTIONS_H
 
+#include "braid/Runtime/Launch.h"
 #include "braid/Runtime/Model.h"
 
 namespace braid::runtime {
@@ -34,6 +35,8 @@ struct RunOptions {
   std::string trace, report; ///< paths; empty: none
   /// Where processes of the model are started, what starts one there, and where they meet.
   std::optional<std::string> hosts, agent, rendezvous;
+  /// If this process is one of several that serve the ranks: which one. Not of the command line.
+  std::optional<LaunchInfo> launch;
   /// For `--target program-interpreter`: how many orders to run, and the seed of the first.
   std::optional<int64_t> schedules;
   std::optional<uint64_t> scheduleSeed;

@@ -1,0 +1,359 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "MessageTransport.h"
+
+#include "CollectiveParts.h"
+#include "MessageEngine.h"
+#include "MessageSlots.h"
+#include "braid/Base/StatusMacros.h"
+#include "runtime/lib/Sync/HostMemory.h"
+#include "runtime/lib/Sync/MemoryPool.h"
+
+#include <algorithm>
+#include <atomic>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <thread>
+
+namespace braid::runtime {
+
+namespace {
+
+// A tag: which model (8 bits), whether it is of a send (1 bit); of a collective a hash of the
+// operation (23 bits), the number of its run and of the message (16 bits each); of a send its own
+// tag (32 bits). Ranks that run different operations wait for each other until the time limit, and
+// the message names both.
+constexpr uint64_t kPointToPoint = uint64_t(1) << 55;
+constexpr int64_t kAbandonNs = 200000000; ///< for messages of a run that has failed
+constexpr uint64_t kHashBits = (uint64_t(1) << 23) - 1;
+
+/// FNV-1a, which is the same in all processes.
+uint64_t hashOf(const std::string &text) {
+  uint64_t hash = 14695981039346656037u;
+  for (char c : text)
+    hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
+  return hash;
+}
+
+/// A group, in one process: what the others do is known by their messages only.
+struct MessageGroup : ProcessGroup {
+  std::vector<int64_t> missing(int64_t) const override {
+    const int64_t rank = awaited.load(std::memory_order_relaxed);
+    return rank < 0 ? std::vector<int64_t>() : std::vector<int64_t>{rank};
+  }
+  std::atomic<int64_t> awaited{-1}; ///< the rank whose message the collective waits for
+};
+
+/// A message of a send or a recv, and the counters that its queue waits for. A send is done when
+/// its values are in the slot; the slot is free again when they have left.
+struct LinkSlot {
+  explicit LinkSlot(MemoryPool &pool) : slot(*pool.create<MessageSlot>(1, pool.sharing())) {}
+  MessageSlot &slot;
+  std::vector<std::byte> data;
+  net::Transfer transfer;
+};
+
+class MessageTransport : public Transport {
+public:
+  MessageTransport(MessageLinks itsLinks, int64_t messagesInFlight)
+      : links(std::move(itsLinks)), self(links.pointToPoint->rank()),
+        inFlight(static_cast<size_t>(messagesInFlight)), kernels(vectorKernels()),
+        mover([this] { moveMessages(); }) {}
+  ~MessageTransport() override {
+    stopping.store(true);
+    links.pointToPoint->signal();
+    mover.join();
+  }
+
+  const char *name() const override { return "ucx"; }
+
+  Status allocate(size_t bytes) override {
+    Status status = memory.map(std::max<size_t>(bytes, 1));
+    return status.ok() ? status
+                       : Status::error("symmetric memory of ", bytes, " bytes: ", status.message());
+  }
+  SymmetricHeap heap(int64_t rank) const override {
+    // The memory of other ranks is elsewhere; only addresses of the own rank are used.
+    const auto begin = reinterpret_cast<uintptr_t>(memory.data());
+    const size_t stride = memory.bytes();
+    return {reinterpret_cast<std::byte *>(begin - static_cast<size_t>(rank) * stride), stride, rank,
+            links.pointToPoint->ranks()};
+  }
+  Status touch(int64_t) override { return memory.touch(0, memory.bytes()); }
+
+  ProcessGroup *group(const std::vector<int64_t> &ranks, Queue queue) override {
+    std::unique_ptr<MessageGroup> &group = groups[{ranks, queue}];
+    if (!group) {
+      group = std::make_unique<MessageGroup>();
+      group->ranks = ranks;
+      group->queue = queue;
+    }
+    return group.get();
+  }
+
+  MessageSlot *messageSlot(const Collective &c, size_t index) override {
+    const int64_t peer = MessageSlots::peer(c);
+    if (peer < 0)
+      return nullptr;
+    const bool sends = c.kind == CollectiveKind::send;
+    std::unique_ptr<LinkSlot> &found = slots[{sends, peer, c.tag, index % inFlight}];
+    if (!found) {
+      found = std::make_unique<LinkSlot>(pool);
+      found->slot.source = sends ? self : peer;
+      found->slot.target = sends ? peer : self;
+      bySlot[&found->slot] = found.get();
+    }
+    (sends ? found->slot.sourceQueue : found->slot.targetQueue) = c.queue;
+    int64_t bytes = 0;
+    for (const CollectiveValue &value : c.values)
+      bytes += MessageSlots::roundedBytes(value);
+    found->data.resize(std::max(found->data.size(), static_cast<size_t>(bytes)));
+    return &found->slot;
+  }
+  Status plan(Collective &c) override {
+    if (isPointToPoint(c.kind))
+      return {};
+    std::string text = signature(c);
+    for (int64_t rank : c.group->ranks)
+      text += " " + std::to_string(rank);
+    const uint64_t tag = static_cast<uint64_t>(links.model) << 56 | (hashOf(text) & kHashBits)
+                                                                        << 32;
+    ASSIGN_OR_RETURN(plans[keyOf(c)], MessagePlan::create(c, tag));
+    return {};
+  }
+  Status prepare() override { return {}; }
+
+  void beginRun(RunControl &control) override {
+    if (hasFailed)
+      control.fail(Status::error("the model cannot run again on transport 'ucx': a run has failed",
+                                 Code::rankFailed));
+    if (links.beginRun)
+      links.beginRun(control);
+    std::lock_guard<std::mutex> lock(mutex);
+    current = &control;
+  }
+  void endRun() override {
+    // What was sent must leave before this process may end.
+    RunControl::Watch watch;
+    for (auto &[key, own] : slots)
+      while (std::get<0>(key) && !current->failed() &&
+             !own->slot.taken.waitOnce(own->slot.sent.value(), 0, current->slice()) &&
+             current->poll(watch)) {
+      }
+    const bool failed = current->failed();
+    {
+      std::lock_guard<std::mutex> lock(mutex);
+      current = nullptr;
+    }
+    if (links.endRun)
+      links.endRun(failed);
+  }
+  void reset() override { hasFailed = true; }
+
+  bool run(const Collective &c, const SymmetricHeap &heap, RunControl &control,
+           QueueState &queue) override {
+    if (c.kind == CollectiveKind::send)
+      return send(c, heap, control, queue);
+    if (c.kind == CollectiveKind::recv)
+      return receive(c, heap, control, queue);
+    if (c.kind == CollectiveKind::allToAllV) {
+      const Status counts = checkOwnCounts(c, heap.peer(heap.rank, c.values.back().input.offset));
+      if (!counts.ok()) {
+        control.fail(Status::error("rank ", self, ": ", counts.message(), counts.code()));
+        return false;
+      }
+    }
+    net::Link &link = *links.queues[c.queue - 1];
+    link.setSpin(control.spinNs());
+    auto &group = *static_cast<MessageGroup *>(c.group);
+    MessageEngine engine(c, *plans.at(keyOf(c)), heap, link, kernels);
+    engine.begin();
+    // False where the link or a peer is lost.
+    auto advance = [&] {
+      Status status = engine.advance();
+      if (!status.ok()) {
+        const int64_t peer = engine.awaitedRank();
+        control.fail(links.describeLoss && peer >= 0 ? links.describeLoss(peer, status) : status);
+      }
+      return status.ok();
+    };
+    bool isFine = advance();
+    if (isFine && !engine.isDone()) {
+      group.awaited.store(engine.awaitedRank(), std::memory_order_relaxed);
+      isFine = control.waitFor(queue, Waiting::peer, engine.awaitedRank(), [&](int64_t until) {
+        if (Status moved = link.progress(until); !moved.ok()) {
+          control.fail(moved);
+          return true;
+        }
+        if (!advance())
+          return true;
+        const int64_t awaited = engine.awaitedRank();
+        group.awaited.store(awaited, std::memory_order_relaxed);
+        queue.missingRank.store(awaited, std::memory_order_relaxed);
+        return engine.isDone();
+      });
+    }
+    if (!isFine || control.failed()) {
+      engine.abandon(nowNs() + kAbandonNs);
+      return false;
+    }
+    group.awaited.store(-1, std::memory_order_relaxed);
+    return true;
+  }
+
+private:
+  /// A collective of the program; commands move, their collectives' names and memory do not.
+  using PlanKey = std::tuple<const std::string *, std::string, CollectiveKind, const ProcessGroup *,
+                             uint64_t, uint64_t>;
+  static PlanKey keyOf(const Collective &c) {
+    return {c.path,
+            c.name,
+            c.kind,
+            c.group,
+            c.values.front().input.offset,
+            c.values.front().output.offset};
+  }
+
+  bool send(const Collective &c, const SymmetricHeap &heap, RunControl &control,
+            QueueState &queue) {
+    if (!c.messageSlot)
+      return true;
+    LinkSlot &own = *bySlot.at(c.messageSlot);
+    if (!control.wait(own.slot.taken, own.slot.sent.value(), queue, Waiting::peer, own.slot.target))
+      return false;
+    std::byte *to = own.data.data();
+    for (const CollectiveValue &value : c.values) {
+      copyRuns(value.part, heap.peer(heap.rank, value.input.offset), to);
+      to += MessageSlots::roundedBytes(value);
+    }
+    own.slot.sent.increment();
+    post(own, /*isSend=*/true, c.tag, static_cast<size_t>(to - own.data.data()));
+    return !control.failed();
+  }
+
+  bool receive(const Collective &c, const SymmetricHeap &heap, RunControl &control,
+               QueueState &queue) {
+    if (!c.messageSlot) {
+      for (const CollectiveValue &value : c.values)
+        clearRuns(value.part, heap.peer(heap.rank, value.output.offset), 0, value.bytes());
+      return true;
+    }
+    LinkSlot &own = *bySlot.at(c.messageSlot);
+    int64_t bytes = 0;
+    for (const CollectiveValue &value : c.values)
+      bytes += MessageSlots::roundedBytes(value);
+    post(own, /*isSend=*/false, c.tag, static_cast<size_t>(bytes));
+    if (!control.wait(own.slot.sent, own.slot.taken.value() + 1, queue, Waiting::peer,
+                      own.slot.source))
+      return false;
+    const std::byte *from = own.data.data();
+    for (const CollectiveValue &value : c.values) {
+      copyRuns(value.part, from, heap.peer(heap.rank, value.output.offset));
+      from += MessageSlots::roundedBytes(value);
+    }
+    own.slot.taken.increment();
+    return true;
+  }
+
+  struct Posted {
+    LinkSlot *slot;
+    bool isSend;
+    int64_t tag;
+    size_t bytes;
+  };
+  void post(LinkSlot &slot, bool isSend, int64_t tag, size_t bytes) {
+    {
+      std::lock_guard<std::mutex> lock(mutex);
+      posted.push_back({&slot, isSend, tag, bytes});
+    }
+    links.pointToPoint->signal();
+  }
+
+  /// The thread of sends and recvs.
+  void moveMessages() {
+    net::Link &link = *links.pointToPoint;
+    std::vector<Posted> underWay;
+    for (;;) {
+      std::deque<Posted> begun;
+      {
+        std::lock_guard<std::mutex> lock(mutex);
+        begun.swap(posted);
+      }
+      for (const Posted &one : begun) {
+        const uint64_t tag = static_cast<uint64_t>(links.model) << 56 | kPointToPoint |
+                             static_cast<uint32_t>(one.tag);
+        LinkSlot &slot = *one.slot;
+        if (one.isSend)
+          link.send(slot.transfer, slot.slot.target, tag, slot.data.data(), one.bytes);
+        else
+          link.receive(slot.transfer, slot.slot.source, tag, slot.data.data(), one.bytes);
+        underWay.push_back(one);
+      }
+      for (size_t i = 0; i < underWay.size();) {
+        LinkSlot &slot = *underWay[i].slot;
+        if (!slot.transfer.done()) {
+          ++i;
+          continue;
+        }
+        if (const Status &status = slot.transfer.status(); !status.ok())
+          fail(underWay[i].isSend ? slot.slot.target : slot.slot.source, status);
+        else
+          (underWay[i].isSend ? slot.slot.taken : slot.slot.sent).increment();
+        underWay.erase(underWay.begin() + static_cast<std::ptrdiff_t>(i));
+      }
+      if (stopping.load())
+        break;
+      constexpr int64_t kSliceNs = 100000000;
+      if (Status moved = link.progress(nowNs() + kSliceNs); !moved.ok()) {
+        fail(-1, moved);
+        break;
+      }
+    }
+    // Messages of a run that has failed: their memory must not be in use any more.
+    auto isUnderWay = [](const Posted &one) { return !one.slot->transfer.done(); };
+    auto anyUnderWay = [&] { return std::any_of(underWay.begin(), underWay.end(), isUnderWay); };
+    for (const Posted &one : underWay)
+      if (isUnderWay(one))
+        link.cancel(one.slot->transfer);
+    const int64_t until = nowNs() + kAbandonNs;
+    while (anyUnderWay() && nowNs() < until && link.progress(until).ok()) {
+    }
+    if (anyUnderWay())
+      (void)link.close(until + kAbandonNs);
+  }
+  void fail(int64_t peer, const Status &status) {
+    std::lock_guard<std::mutex> lock(mutex);
+    if (current)
+      current->fail(links.describeLoss && peer >= 0 ? links.describeLoss(peer, status) : status);
+  }
+
+  const MessageLinks links;
+  const int64_t self;
+  const size_t inFlight;
+  const VectorKernels &kernels;
+  HostMemory memory;
+  MemoryPool pool{Sharing::process};
+  std::map<std::pair<std::vector<int64_t>, Queue>, std::unique_ptr<MessageGroup>> groups;
+  std::map<PlanKey, std::unique_ptr<MessagePlan>> plans;
+  std::map<std::tuple<bool, int64_t, int64_t, size_t>, std::unique_ptr<LinkSlot>> slots;
+  std::map<const MessageSlot *, LinkSlot *> bySlot;
+  bool hasFailed = false;
+
+  std::mutex mutex; ///< of what follows
+  std::deque<Posted> posted;
+  RunControl *current = nullptr;
+
+  std::atomic<bool> stopping{false};
+  std::thread mover; ///< last, as it uses the rest
+};
+
+} // namespace
+
+std::unique_ptr<Transport> createMessageTransport(MessageLinks links, int64_t messagesInFlight) {
+  return std::make_unique<MessageTransport>(std::move(links), messagesInFlight);
+}
+
+} // namespace braid::runtime
