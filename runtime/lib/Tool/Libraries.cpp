@@ -141,15 +141,18 @@ Finding look(const Probe &probe, const DoctorOptions &options, const char *hindr
 
 /// UCX, and the transports that it has on this host.
 Finding findUcx(const DoctorOptions &options) {
-  const char *noHosts = "not used: ranks are threads or processes of one host";
-  const Probe probe{"UCX", {"libucp.so.0"}, ucxVersion, "", noHosts};
+  const Probe probe{"UCX",
+                    {"libucp.so.0"},
+                    ucxVersion,
+                    "messages between ranks on several hosts, or that a launcher starts",
+                    "no ranks on several hosts, nor ranks that a launcher starts"};
   if (options.libraryDirectories)
-    return look(probe, options, noHosts);
+    return look(probe, options, nullptr);
   // Before the library is looked for, as loading it in this way changes nothing in the process.
   net::NetOptions all;
   all.transports = "all";
   auto networks = net::openNetworks(all);
-  Finding finding = look(probe, options, noHosts);
+  Finding finding = look(probe, options, nullptr);
   if (finding.state == Finding::State::absent)
     return finding;
   if (!networks.ok()) {
@@ -167,7 +170,7 @@ Finding findUcx(const DoctorOptions &options) {
 } // namespace
 
 std::vector<Finding> findLibraries(const DoctorOptions &options) {
-  const char *noMpi = "not used: ranks are threads or processes of one host";
+  const char *noMpi = "not used: messages between hosts go over UCX";
   const Probe mpi{"MPI", {"libmpi.so.40", "libmpi.so.12", "libmpi.so"}, mpiVersion, "", noMpi};
   int gpus = 0;
   const Probe driver{"CUDA driver",
