@@ -8,29 +8,17 @@
 // created, so that pointers are valid in all of them.
 //
 //===----------------------------------------------------------------------===//
-#include "InPlaceExchange.h"
+#include "Engine.h"
 #include "MessageSlots.h"
 #include "braid/Base/StatusMacros.h"
 #include "runtime/lib/Sync/HostMemory.h"
-#include "runtime/lib/Sync/SchedulePoint.h"
 
 #include <map>
+#include <mutex>
 
 namespace braid::runtime {
 
 namespace {
-
-/// Arrives at the next step and waits until all other ranks have arrived.
-bool barrier(InPlaceGroup &group, size_t position, RunControl &control, QueueState &self) {
-  BarrierSlot &mine = group.slots[position];
-  uint32_t step = ++mine.step;
-  mine.arrivals.set(step);
-  for (size_t i = 0; i < group.ranks.size(); ++i)
-    if (i != position &&
-        !control.wait(group.slots[i].arrivals, step, self, Waiting::peer, group.ranks[i]))
-      return false;
-  return !control.failed();
-}
 
 class InPlaceTransport : public Transport {
 public:
@@ -60,9 +48,9 @@ public:
   }
 
   ProcessGroup *group(const std::vector<int64_t> &ranks, Queue queue) override {
-    std::unique_ptr<InPlaceGroup> &slot = groups[{ranks, queue}];
+    std::unique_ptr<DirectGroup> &slot = groups[{ranks, queue}];
     if (!slot)
-      slot = std::make_unique<InPlaceGroup>(ranks, queue, pool);
+      slot = std::make_unique<DirectGroup>(ranks, queue, pool);
     return slot.get();
   }
 
@@ -76,13 +64,29 @@ public:
     return messageSlots.touch(rank);
   }
 
+  Status plan(Collective &c) override {
+    if (isPointToPoint(c.kind))
+      return {};
+    const ScheduleRequest request = requestOf(c, static_cast<int64_t>(c.group->ranks.size()));
+    std::lock_guard<std::mutex> lock(planning);
+    for (const Planned &other : plans)
+      if (other.group == c.group && other.position == c.position && other.request == request) {
+        c.plan = other.plan;
+        return {};
+      }
+    ASSIGN_OR_RETURN(CollectivePlan made, makePlan(request, c.position));
+    if (made.schedule.scratchBytes > 0)
+      made.scratch =
+          static_cast<std::byte *>(pool.allocate(static_cast<size_t>(made.schedule.scratchBytes)));
+    c.plan = std::make_shared<const CollectivePlan>(std::move(made));
+    plans.push_back({request, c.group, c.position, c.plan});
+    return {};
+  }
+
   void reset() override {
     messageSlots.reset();
     for (auto &[key, group] : groups)
-      for (size_t i = 0; i < group->ranks.size(); ++i) {
-        group->slots[i].step = 0;
-        group->slots[i].arrivals.set(0);
-      }
+      group->reset();
   }
 
   bool run(const Collective &c, const SymmetricHeap &heap, RunControl &control,
@@ -91,39 +95,7 @@ public:
       return send(c, heap, control, self) && !control.failed();
     if (c.kind == CollectiveKind::recv)
       return receive(c, heap, control, self);
-    InPlaceGroup &group = *static_cast<InPlaceGroup *>(c.group);
-    const Exchange exchange(c, heap, kernels);
-    const auto position = static_cast<size_t>(c.position);
-    auto fail = [&](const std::string &message, Code code) {
-      control.fail(Status::error("rank " + std::to_string(heap.rank) + ": " + message, code));
-      return false;
-    };
-    group.slots[position].collective = &c;
-    if (Status counts = exchange.checkCounts(); !counts.ok())
-      return fail(counts.message(), counts.code());
-    atSchedulePoint("reached a collective");
-    if (!barrier(group, position, control, self))
-      return false;
-    for (size_t i = 0; i < group.ranks.size(); ++i) {
-      const Collective &other = *group.slots[i].collective;
-      const bool alike = agree(c, other);
-      if (alike && isSameOperation(c, other))
-        continue;
-      return fail(signature(c) + " does not match " + signature(other) + " of rank " +
-                      std::to_string(group.ranks[i]) +
-                      (alike ? ", as these ranks reach them in different orders" : ""),
-                  Code::rankFailed);
-    }
-    exchange.run();
-    atSchedulePoint("exchanged");
-    if (c.kind == CollectiveKind::allReduce) {
-      if (!barrier(group, position, control, self))
-        return false;
-      exchange.copyOthers();
-      atSchedulePoint("copied from the others");
-    }
-    // A rank that left now could overwrite memory that a slower peer still reads.
-    return barrier(group, position, control, self);
+    return Engine(c, heap, kernels, control, self).run();
   }
 
 private:
@@ -133,7 +105,16 @@ private:
   HostMemory memory;
   MemoryPool pool; ///< barriers
   MessageSlots messageSlots;
-  std::map<std::pair<std::vector<int64_t>, Queue>, std::unique_ptr<InPlaceGroup>> groups;
+  std::map<std::pair<std::vector<int64_t>, Queue>, std::unique_ptr<DirectGroup>> groups;
+  /// What was planned, as many collectives of a program are alike.
+  struct Planned {
+    ScheduleRequest request;
+    const ProcessGroup *group;
+    int64_t position;
+    std::shared_ptr<const CollectivePlan> plan;
+  };
+  std::mutex planning; ///< ranks of threads may plan at the same time
+  std::vector<Planned> plans;
 };
 
 } // namespace

@@ -66,7 +66,8 @@ struct ProcessGroup {
   Queue queue = kComputeQueue;
 };
 
-struct MessageSlot; // MessageSlots.h
+struct MessageSlot;    // MessageSlots.h
+struct CollectivePlan; // Engine.h
 
 /// A collective as one rank sees it. A send has inputs only, a recv outputs only.
 struct Collective {
@@ -82,7 +83,8 @@ struct Collective {
   int64_t tag = 0;                    ///< of send and recv
   MessageSlot *messageSlot = nullptr; ///< of send and recv; null when this rank takes no part
   ProcessGroup *group = nullptr;
-  int64_t position = 0; ///< of this rank in the group
+  int64_t position = 0;                       ///< of this rank in the group
+  std::shared_ptr<const CollectivePlan> plan; ///< set by Transport::plan, where there is one
   Queue queue = kComputeQueue;
   std::string name, role;
   const std::string *path = nullptr; ///< of the calls that lead to it

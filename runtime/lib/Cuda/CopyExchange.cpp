@@ -4,7 +4,7 @@
 //===----------------------------------------------------------------------===//
 //
 // Collectives of ranks that share a GPU, and so see each other's memory. A rank reads the same from
-// its peers as a CPU rank does (Collective/InPlaceExchange.cpp), and sums in the same order.
+// its peers as a CPU rank does (Collective/Engine.cpp), and sums in the same order.
 //
 //===----------------------------------------------------------------------===//
 #include "Exchange.h"

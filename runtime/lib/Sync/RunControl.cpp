@@ -305,13 +305,11 @@ std::string RunControl::diagnose(const std::function<std::string()> &idle) const
     // A queue whose peers have all arrived and that still waits is stuck too: it was stopped in its
     // wait.
     const auto &missing = candidate.missing;
+    const auto waiting = std::count_if(missing.begin(), missing.end(), [&](RankQueue other) {
+      return !missingOf(queue(other.rank, other.queue)).empty();
+    });
     if (!missing.empty())
-      candidate.score = std::all_of(missing.begin(), missing.end(),
-                                    [&](RankQueue other) {
-                                      return !missingOf(queue(other.rank, other.queue)).empty();
-                                    })
-                            ? 3
-                            : 4;
+      candidate.score = waiting == static_cast<int64_t>(missing.size()) ? 3 : waiting > 0 ? 4 : 5;
     if (candidate.command && candidate.score > best.score)
       best = std::move(candidate);
   }

@@ -50,6 +50,7 @@ public:
     c.queue = kCommunicationQueue;
     c.group = transport->group(group, c.queue);
     c.position = std::find(group.begin(), group.end(), rank) - group.begin();
+    EXPECT_OK(transport->plan(c));
     Command command;
     command.name = c.name;
     command.operation = name(c.kind);

@@ -98,6 +98,7 @@ public:
           op.collective.group = transport->group(group, kCommunicationQueue);
           op.collective.position = std::find(group.begin(), group.end(), rank) - group.begin();
           op.collective.name = "step." + std::to_string(index);
+          EXPECT_OK(transport->plan(op.collective));
           Command c;
           c.name = op.collective.name;
           c.operation = name(step.kind);

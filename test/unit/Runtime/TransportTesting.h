@@ -11,6 +11,7 @@
 
 #include "CollectiveValues.h"
 #include "Streams.h"
+#include "Testing.h"
 #include "braid/Base/Float16.h"
 #include "runtime/lib/Executor/Commands.h"
 
@@ -55,7 +56,11 @@ public:
     const Command *command = nullptr;
     {
       std::lock_guard<std::mutex> lock(keeping);
-      command = &kept.emplace_back(given);
+      Command &mine = kept.emplace_back(given);
+      Collective &itsCollective = std::get<CollectiveCommand>(mine.op).collective;
+      if (!itsCollective.plan)
+        EXPECT_OK(transport->plan(itsCollective));
+      command = &mine;
     }
     QueueState &self = control.queue(rank, kCommunicationQueue);
     self.at.store(command);

@@ -14,9 +14,10 @@
 // flag. Between hosts a send carries the bytes, and a message to be reduced lands in a buffer of
 // the executor. So one schedule serves both, and a group that has both kinds of pairs.
 //
-// An executor may run a step as soon as the steps that it is after are done, and its messages are
-// there. It holds at least one message of each ordered pair of ranks that is not taken yet; then no
-// schedule stops for want of room (checkSchedules).
+// An executor may run each step as soon as the steps that it is after are done and its messages are
+// there, and the messages before them have been taken. It has room for at least one message of each
+// ordered pair of ranks; then no schedule stops for want of it. Where messages need no room, as
+// they are read in place, it may also take the steps in turn (checkSchedules).
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_COLLECTIVE_SCHEDULE_H
@@ -109,6 +110,7 @@ struct ScheduleRequest {
   Topology topology;
   int64_t chunkBytes = int64_t(256) << 10; ///< no message is longer
 
+  bool operator==(const ScheduleRequest &o) const;
   int64_t inputParts() const;
   int64_t outputParts() const;
 };
@@ -193,9 +195,9 @@ Result<Schedule> makeSchedule(const ScheduleRequest &request, int64_t position);
 ///   pieces    a piece lies within its value or the scratch memory, is of whole elements and, in a
 ///             message, at most a chunk long; a step comes after those that it is after
 ///   messages  each message is sent once and taken once, by the rank that it is for, with its size
-///   progress  all steps end when the senders of each ordered pair of ranks wait until their
-///   message
-///             before the last `messagesInFlight` is taken
+///   progress  all steps end: where a message waits until all but `messagesInFlight` of those
+///   before
+///             it are taken, and where no message waits but each rank takes its steps in turn
 ///   written   no step reads bytes that nothing has written
 ///   races     steps on the same bytes, of which one writes, are ordered
 ///   result    every byte of an output holds what the collective says: from each rank that takes

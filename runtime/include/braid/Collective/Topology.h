@@ -22,6 +22,7 @@ struct RankPlace {
 
 struct Topology {
   std::vector<RankPlace> places; ///< by position in the group; empty: one NUMA node of one host
+  bool operator==(const Topology &o) const { return places == o.places; }
 
   RankPlace placeOf(int64_t position) const {
     return places.empty() ? RankPlace() : places[static_cast<size_t>(position)];

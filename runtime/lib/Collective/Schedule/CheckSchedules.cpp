@@ -132,7 +132,8 @@ public:
   Status run(int64_t messagesInFlight) {
     for (const Schedule &schedule : schedules)
       RETURN_IF_ERROR(pieces(schedule));
-    RETURN_IF_ERROR(order.build(schedules, messagesInFlight));
+    RETURN_IF_ERROR(order.build(schedules, messagesInFlight, /*inTurn=*/false));
+    RETURN_IF_ERROR(StepOrder().build(schedules, messagesInFlight, /*inTurn=*/true));
     for (const Schedule &schedule : schedules)
       RETURN_IF_ERROR(races(schedule));
     RETURN_IF_ERROR(execute());

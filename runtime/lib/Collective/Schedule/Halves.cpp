@@ -115,10 +115,12 @@ void reduceDirect(const OwnedBytes &bytes, Round round, ScheduleBuilder &builder
 
 void gatherDirect(const OwnedBytes &bytes, Round round, ScheduleBuilder &builder) {
   const int64_t n = bytes.request.ranks;
+  std::vector<ScheduleBuilder::Transfer> transfers;
   for (int64_t step = 1; step < n; ++step)
     for (int64_t owner : bytes.owners)
-      builder.transfer(owner, bytes.given(round, owner), (owner + step) % n,
-                       bytes.gathered(round, owner));
+      transfers.push_back(
+          {owner, bytes.given(round, owner), (owner + step) % n, bytes.gathered(round, owner)});
+  builder.transferAll(transfers);
 }
 
 //===----------------------------------------------------------------------===//
@@ -128,25 +130,34 @@ void gatherDirect(const OwnedBytes &bytes, Round round, ScheduleBuilder &builder
 void reduceInRing(const OwnedBytes &bytes, Round round, Partials &partials,
                   ScheduleBuilder &builder) {
   const int64_t n = bytes.request.ranks;
-  for (int64_t step = 1; step < n; ++step)
+  for (int64_t step = 1; step < n; ++step) {
+    StepSource arriving; // at this rank, for the owner behind it by as many steps
     for (int64_t owner : bytes.owners) {
       const int64_t from = (owner + step) % n, to = (from + 1) % n;
       const Piece own = bytes.input(round, owner);
       const Piece sent = step == 1 || !builder.isMine(from) ? own : partials.at(from, round, owner);
       const StepSource message = builder.send(from, to, sent);
       if (builder.isMine(to))
-        builder.reduce(to, partials.at(to, round, owner), {message, ScheduleBuilder::local(own)});
+        arriving = message;
     }
+    for (int64_t owner : bytes.owners)
+      if (const int64_t to = (owner + step + 1) % n; builder.isMine(to))
+        builder.reduce(to, partials.at(to, round, owner),
+                       {arriving, ScheduleBuilder::local(bytes.input(round, owner))});
+  }
 }
 
 void gatherInRing(const OwnedBytes &bytes, Round round, ScheduleBuilder &builder) {
   const int64_t n = bytes.request.ranks;
-  for (int64_t step = 1; step < n; ++step)
+  for (int64_t step = 1; step < n; ++step) {
+    std::vector<ScheduleBuilder::Transfer> transfers;
     for (int64_t owner : bytes.owners) {
       const Piece gathered = bytes.gathered(round, owner);
-      builder.transfer((owner + step - 1) % n, step == 1 ? bytes.given(round, owner) : gathered,
-                       (owner + step) % n, gathered);
+      transfers.push_back({(owner + step - 1) % n, step == 1 ? bytes.given(round, owner) : gathered,
+                           (owner + step) % n, gathered});
     }
+    builder.transferAll(transfers);
+  }
 }
 
 //===----------------------------------------------------------------------===//
@@ -199,14 +210,17 @@ void gatherInTree(const OwnedBytes &bytes, Round round, ScheduleBuilder &builder
 
 void gatherByDoubling(const OwnedBytes &bytes, Round round, ScheduleBuilder &builder) {
   const int64_t n = bytes.request.ranks;
-  for (int64_t bit = 1; bit < n; bit *= 2)
+  for (int64_t bit = 1; bit < n; bit *= 2) {
+    std::vector<ScheduleBuilder::Transfer> transfers;
     for (int64_t rank = 0; rank < n; ++rank)
       for (int64_t i = 0; i < bit; ++i) {
         // Of its block, its own part first.
         const int64_t owner = rank ^ i, to = rank ^ bit;
         const Piece gathered = bytes.gathered(round, owner);
-        builder.transfer(rank, i == 0 ? bytes.given(round, owner) : gathered, to, gathered);
+        transfers.push_back({rank, i == 0 ? bytes.given(round, owner) : gathered, to, gathered});
       }
+    builder.transferAll(transfers);
+  }
 }
 
 namespace {

@@ -99,11 +99,14 @@ void reduceByHosts(const OwnedBytes &bytes, Round round, const Hierarchy &hierar
 void gatherByHosts(const OwnedBytes &bytes, Round round, const Hierarchy &hierarchy,
                    ScheduleBuilder &builder) {
   // The moves of the reduction, backwards.
-  for (size_t stage = Hierarchy::kStages; stage-- > 0;)
+  for (size_t stage = Hierarchy::kStages; stage-- > 0;) {
+    std::vector<ScheduleBuilder::Transfer> transfers;
     for (const auto &[owner, from, to] : hierarchy.moves[stage]) {
       const Piece gathered = bytes.gathered(round, owner);
-      builder.transfer(to, to == owner ? bytes.given(round, owner) : gathered, from, gathered);
+      transfers.push_back({to, to == owner ? bytes.given(round, owner) : gathered, from, gathered});
     }
+    builder.transferAll(transfers);
+  }
 }
 
 } // namespace braid::runtime

@@ -37,6 +37,11 @@ const char *name(StepKind kind) {
   return kNames[static_cast<size_t>(kind)];
 }
 
+bool ScheduleRequest::operator==(const ScheduleRequest &o) const {
+  return kind == o.kind && algorithm == o.algorithm && values == o.values && ranks == o.ranks &&
+         root == o.root && pairs == o.pairs && topology == o.topology && chunkBytes == o.chunkBytes;
+}
+
 int64_t ScheduleRequest::inputParts() const {
   return kind == CollectiveKind::reduceScatter || kind == CollectiveKind::allToAll ||
                  kind == CollectiveKind::allToAllV
@@ -178,11 +183,14 @@ void exchangeParts(const ScheduleRequest &request, ScheduleBuilder &builder) {
     auto piece = [&](Space space, int64_t part) {
       return Piece{space, v, part * request.values[v].partBytes + begin, size};
     };
+    std::vector<ScheduleBuilder::Transfer> transfers;
     for (int64_t step = 1; step < n; ++step)
       for (int64_t rank = 0; rank < n; ++rank) {
         const int64_t to = (rank + step) % n;
-        builder.transfer(rank, piece(Space::input, to), to, piece(Space::output, rank), counted);
+        transfers.push_back(
+            {rank, piece(Space::input, to), to, piece(Space::output, rank), counted});
       }
+    builder.transferAll(transfers);
     for (int64_t rank = 0; rank < n; ++rank)
       builder.copy(rank, piece(Space::input, rank), piece(Space::output, rank), counted);
   });
@@ -193,6 +201,7 @@ void movePairs(const ScheduleRequest &request, ScheduleBuilder &builder) {
   forEachChunk(request, [&](uint32_t v, int64_t begin, int64_t size) {
     const Piece input{Space::input, v, begin, size}, output{Space::output, v, begin, size};
     std::vector<bool> hasSource(static_cast<size_t>(request.ranks), false);
+    std::vector<ScheduleBuilder::Transfer> transfers;
     for (auto [from, to] : request.pairs) {
       hasSource[static_cast<size_t>(to)] = true;
       if (from == to) {
@@ -205,8 +214,9 @@ void movePairs(const ScheduleRequest &request, ScheduleBuilder &builder) {
       else if (request.kind == CollectiveKind::recv)
         builder.receive(to, builder.expect(from, to, input), output);
       else
-        builder.transfer(from, input, to, output);
+        transfers.push_back({from, input, to, output});
     }
+    builder.transferAll(transfers);
     for (int64_t rank = 0; rank < request.ranks && receives; ++rank)
       if (!hasSource[static_cast<size_t>(rank)])
         builder.clear(rank, output);

@@ -89,6 +89,15 @@ StepSource ScheduleBuilder::expect(int64_t from, int64_t to, const Piece &piece)
   return {from, arrives ? receivedFrom[static_cast<size_t>(from)]++ : 0, piece};
 }
 
+void ScheduleBuilder::transferAll(const std::vector<Transfer> &transfers) {
+  std::vector<StepSource> messages;
+  messages.reserve(transfers.size());
+  for (const Transfer &one : transfers)
+    messages.push_back(send(one.from, one.to, one.piece, one.counted));
+  for (size_t i = 0; i < transfers.size(); ++i)
+    receive(transfers[i].to, messages[i], transfers[i].into, transfers[i].counted);
+}
+
 void ScheduleBuilder::receive(int64_t rank, const StepSource &message, const Piece &into,
                               bool counted) {
   if (!isMine(rank) || into.bytes == 0)

@@ -56,10 +56,19 @@ public:
   /// The source for a message that another collective sends.
   StepSource expect(int64_t from, int64_t to, const Piece &piece);
   void receive(int64_t rank, const StepSource &message, const Piece &into, bool counted = false);
-  void transfer(int64_t from, const Piece &piece, int64_t to, const Piece &into,
-                bool counted = false) {
-    receive(to, send(from, to, piece, counted), into, counted);
+  void transfer(int64_t from, const Piece &piece, int64_t to, const Piece &into) {
+    receive(to, send(from, to, piece), into);
   }
+  struct Transfer {
+    int64_t from;
+    Piece piece;
+    int64_t to;
+    Piece into;
+    bool counted = false;
+  };
+  /// Several that do not depend on each other: a rank sends all of its messages before it waits for
+  /// those of others.
+  void transferAll(const std::vector<Transfer> &transfers);
   /// Reduces in the order of ranks: a local source counts as this rank's, a message as its
   /// sender's.
   void reduce(int64_t rank, const Piece &into, std::vector<StepSource> sources);

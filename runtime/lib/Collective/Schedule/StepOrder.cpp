@@ -64,7 +64,8 @@ Status StepOrder::findMessages(const std::vector<Schedule> &schedules) {
   return {};
 }
 
-Status StepOrder::build(const std::vector<Schedule> &schedules, int64_t messagesInFlight) {
+Status StepOrder::build(const std::vector<Schedule> &schedules, int64_t messagesInFlight,
+                        bool inTurn) {
   RETURN_IF_ERROR(findMessages(schedules));
   uint32_t nodes = 0;
   for (const Schedule &schedule : schedules) {
@@ -79,14 +80,22 @@ Status StepOrder::build(const std::vector<Schedule> &schedules, int64_t messages
       addEdge(begin(at), end(at));
       for (uint32_t other : schedule.dependenciesOf(schedule.steps[i]))
         addEdge(end({schedule.position, other}), begin(at));
+      if (inTurn && i > 0) {
+        // Nothing waits until a message is taken.
+        const StepAt last{schedule.position, i - 1};
+        const bool sends = schedule.steps[i - 1].kind == StepKind::send;
+        addEdge(sends ? begin(last) : end(last), begin(at));
+      }
     }
   for (const auto &[ranks, pair] : pairs)
     for (size_t m = 0; m < pair.sends.size(); ++m) {
       addEdge(begin(pair.sends[m]), begin(pair.takes[m]));
       addEdge(end(pair.takes[m]), end(pair.sends[m]));
-      if (m > 0)
+      if (m > 0) {
         addEdge(begin(pair.sends[m - 1]), begin(pair.sends[m]));
-      if (m >= static_cast<size_t>(messagesInFlight))
+        addEdge(end(pair.takes[m - 1]), begin(pair.takes[m]));
+      }
+      if (!inTurn && m >= static_cast<size_t>(messagesInFlight))
         addEdge(end(pair.takes[m - static_cast<size_t>(messagesInFlight)]), begin(pair.sends[m]));
     }
   std::vector<std::vector<uint32_t>> after(nodes);
@@ -107,7 +116,9 @@ Status StepOrder::build(const std::vector<Schedule> &schedules, int64_t messages
   }
   return order.size() == nodes
              ? Status()
-             : Status::error("progress: steps wait for each other: ", cycle(schedules, open));
+             : Status::error("progress: steps wait for each other",
+                             inTurn ? " when each rank takes its steps in turn: " : ": ",
+                             cycle(schedules, open));
 }
 
 StepAt StepOrder::stepOf(uint32_t node) const {

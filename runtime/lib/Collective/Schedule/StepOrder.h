@@ -35,8 +35,9 @@ struct PairMessages {
 /// one moment.
 class StepOrder {
 public:
-  /// An error of the rules "messages" and "progress".
-  Status build(const std::vector<Schedule> &schedules, int64_t messagesInFlight);
+  /// An error of the rules "messages" and "progress". `inTurn`: each rank runs its steps in their
+  /// order, and no message waits for room.
+  Status build(const std::vector<Schedule> &schedules, int64_t messagesInFlight, bool inTurn);
 
   /// All moments in a legal order.
   struct Moment {

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Times all_reduces of ranks on this host, by size, beside those of Open MPI.
+
+Each side repeats an all_reduce of f32, out of place, in one run; sides alternate, and the least median of the rounds counts.
+Needs build/bin/BraidAllReduceTimes (ninja -C build BraidAllReduceTimes), mpicc and mpirun.
+"""
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
+def times(command):
+    """Median microseconds by bytes."""
+    text = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+    return {int(line.split()[0]): float(line.split()[1]) for line in text.splitlines()}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--ranks", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=5, help="runs of each side (default: 5)")
+    parser.add_argument("--base", help="another build of BraidAllReduceTimes, measured in the same rounds")
+    parser.add_argument("bytes", type=int, nargs="*", default=[4 << 10, 64 << 10, 1 << 20, 16 << 20, 64 << 20])
+    args = parser.parse_args()
+    ours = os.path.join(ROOT, "build", "bin", "BraidAllReduceTimes")
+    sizes = [str(size) for size in args.bytes]
+    with tempfile.TemporaryDirectory() as folder:
+        theirs = os.path.join(folder, "all_reduce_mpi")
+        source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "all_reduce_mpi.c")
+        subprocess.run(["mpicc", "-O2", source, "-o", theirs], check=True)
+        sides = {"shm": [ours, "shm", str(args.ranks), "5", *sizes]}
+        if args.base:
+            sides["shm, base"] = [args.base, *sides["shm"][1:]]
+        sides["Open MPI"] = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", str(args.ranks), theirs, "5", *sizes]
+        best = {side: {} for side in sides}
+        for _ in range(args.rounds):
+            for side, command in sides.items():
+                for size, time in times(command).items():
+                    best[side][size] = min(time, best[side].get(size, time))
+    print(f"| all_reduce, {args.ranks} ranks, us | " + " | ".join(sides) + " | Open MPI / shm |")
+    print("| ---: |" + " ---: |" * (len(sides) + 1))
+    for size in args.bytes:
+        row = [best[side][size] for side in sides]
+        print(f"| {size} bytes | " + " | ".join(f"{time:.4g}" for time in row) + f" | {row[-1] / row[0]:.2f} |")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
