@@ -74,6 +74,7 @@ public:
     std::lock_guard<std::mutex> lock(all.mutex);
     return all.transport->messageSlot(pointToPoint, index);
   }
+  Status plan(Collective &collective) override { return all.transport->plan(collective); }
   Status prepare() override {
     return all.meet([&] { return all.transport->prepare(); });
   }
