@@ -10,8 +10,8 @@
 #ifndef BRAID_CUDA_DRIVER_H
 #define BRAID_CUDA_DRIVER_H
 
-#include "runtime/lib/Sync/SharedLibrary.h"
 #include "braid/Base/StatusMacros.h"
+#include "runtime/lib/Sync/SharedLibrary.h"
 
 #include <cstddef>
 #include <cstdint>
