@@ -74,7 +74,10 @@ public:
     std::lock_guard<std::mutex> lock(all.mutex);
     return all.transport->messageSlot(pointToPoint, index);
   }
-  Status plan(Collective &collective) override { return all.transport->plan(collective); }
+  Status plan(Collective &collective) override {
+    std::lock_guard<std::mutex> lock(all.mutex);
+    return all.transport->plan(collective);
+  }
   Status prepare() override {
     return all.meet([&] { return all.transport->prepare(); });
   }
@@ -211,7 +214,14 @@ TEST_P(SeveralProcesses, GiveTheResultsOfOne) {
 INSTANTIATE_TEST_SUITE_P(Splits, SeveralProcesses,
                          ::testing::Values(Split{1, 2, {1, 1}}, Split{1, 4, {1, 1, 1, 1}},
                                            Split{2, 2, {2, 2}}, Split{2, 2, {1, 2, 1}},
-                                           Split{2, 2, {3, 1}}, Split{1, 1, {1}}));
+                                           Split{2, 2, {3, 1}}, Split{1, 1, {1}}),
+                         [](const auto &info) {
+                           std::string name = "dp" + std::to_string(info.param.dp) + "tp" +
+                                              std::to_string(info.param.tp) + "by";
+                           for (int64_t count : info.param.counts)
+                             name += "_" + std::to_string(count);
+                           return name;
+                         });
 
 /// Ranks of different processes that should have the same result and do not.
 TEST(SeveralProcesses, CompareWhatIsReplicated) {
