@@ -15,7 +15,7 @@ BASE, PROGRAM = {"Base"}, {"Base", "Program"}
 FOLDERS = {"BraidBase": BASE, "BraidProgram": PROGRAM, "BraidLaunch": BASE | {"Runtime"}, "BraidCost": BASE,
            "BraidCommDialect": BASE, "BraidNNDialect": BASE, "BraidRTDialect": BASE, "BraidInterpreterCore": PROGRAM, "BraidInterpreter": PROGRAM}
 # The Braid libraries that define all symbols that a library needs.
-NEEDS = {"BraidBase": [], "BraidProgram": ["BraidBase"], "BraidLaunch": ["BraidBase"], "BraidCost": ["BraidBase"],
+NEEDS = {"BraidBase": [], "BraidProgram": ["BraidBase"], "BraidLaunch": ["BraidBase"], "BraidCost": ["BraidBase", "BraidCommDialect", "BraidNNDialect", "BraidRTDialect"],
          "BraidCommDialect": ["BraidBase"],
          "BraidNNDialect": ["BraidBase", "BraidCommDialect"],
          "BraidRTDialect": ["BraidBase", "BraidCommDialect", "BraidNNDialect"],

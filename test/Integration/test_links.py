@@ -49,8 +49,10 @@ def iperf(lab):
     try:
         for _ in range(50):
             done = lab.run(0, ["iperf3", "-c", lab.addresses[1], "-t", 3, "-J"], capture_output=True, text=True, timeout=60)
-            if done.returncode == 0:
-                return json.loads(done.stdout)["end"]["sum_received"]["bits_per_second"] / 8e6
+            # It may leave 0 when its server does not answer yet.
+            received = json.loads(done.stdout)["end"].get("sum_received") if done.returncode == 0 else None
+            if received:
+                return received["bits_per_second"] / 8e6
             time.sleep(0.1)
         raise AssertionError(done.stdout)
     finally:
