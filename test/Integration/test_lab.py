@@ -263,8 +263,9 @@ with Lab(hosts=2, share=0.5, name=sys.argv[1]) as lab:
 @pytest.mark.parametrize("how", ["raise", signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
 def test_nothing_is_left_of_a_lab_whose_owner_ended(how):
     lab = Lab(hosts=2)  # for its name only
+    # A shell may have started the tests with SIGINT ignored, which processes inherit.
     owner = subprocess.Popen([PYTHON, "-c", OWNER, lab.name, str(how)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                             text=True)
+                             text=True, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler))
     assert owner.stdout.readline() == "up\n", owner.communicate()
     assert processes_of(lab.name)
     if how != "raise":
@@ -349,6 +350,7 @@ def test_a_tool_that_refuses_means_skipped(tmp_path):
 # --- the table -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_table(tmp_path):
     """All runners that can run here, on few bytes; the figures themselves are not judged."""
     figures = tmp_path / "figures.json"

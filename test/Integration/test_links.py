@@ -60,6 +60,7 @@ def iperf(lab):
         server.wait()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rate", ["100mbit", "1gbit"])
 def test_speed_of_messages(rate, capsys):
     with Lab(hosts=2, rate=rate) as lab:
