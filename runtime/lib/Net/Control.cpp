@@ -89,7 +89,7 @@ void Control::run() {
   int64_t next = 0, endNs = 0;
   for (;;) {
     const int64_t now = nowNs();
-    bool isLeaving = isEnding.load();
+    bool isLeaving = isEnding.load(), allSent = false;
     {
       const std::lock_guard<std::mutex> lock(mutex);
       if (control && control->failed())
@@ -105,10 +105,9 @@ void Control::run() {
         tell(Goodbye());
       }
       sendWaiting();
+      allSent = std::all_of(peers.begin(), peers.end(),
+                            [](const Peer &peer) { return peer.waiting.empty() || peer.isLost; });
     }
-    const bool allSent = std::all_of(peers.begin(), peers.end(), [](const Peer &peer) {
-      return peer.waiting.empty() || peer.isLost;
-    });
     if (isLeaving && (allSent || now >= endNs))
       return;
     // What waits for a frame in front of it is tried again soon.

@@ -7,6 +7,8 @@
 #include "ProcessTesting.h"
 #include "braid/Base/StatusMacros.h"
 
+#include <deque>
+
 using namespace braid::runtime;
 using namespace braid::runtime::net;
 using namespace braid::runtime::net::testing;
@@ -33,19 +35,21 @@ struct TestCommand : NamedCommand {
 struct Process {
   int64_t rank, ranks;
   const Board &board;
-  std::unique_ptr<Control> control;
   RunControl run;
-  Counter counter; ///< that nobody increments
+  Counter counter;                  ///< that nobody increments
+  std::deque<TestCommand> kept;     ///< as commands of a program, which other threads read
+  std::unique_ptr<Control> control; ///< last, as it reads the rest
 
   /// A queue comes to a command.
-  void at(Queue queue, const NamedCommand &command) {
-    run.queue(rank, queue).at.store(&command, std::memory_order_release);
+  void at(Queue queue, const TestCommand &command) {
+    kept.push_back(command);
+    run.queue(rank, queue).at.store(&kept.back(), std::memory_order_release);
   }
   /// Waits for other ranks at a collective, until the run fails.
   Status waitFor(std::vector<RankQueue> missing) {
-    const TestCommand command("all_reduce", "sum", std::move(missing));
-    at(1, command);
-    run.wait(counter, 1, run.queue(rank, 1), Waiting::peer, command.queues.front().rank);
+    const int64_t first = missing.front().rank;
+    at(1, TestCommand("all_reduce", "sum", std::move(missing)));
+    run.wait(counter, 1, run.queue(rank, 1), Waiting::peer, first);
     Status status = run.failure();
     run.queue(rank, 1).at.store(nullptr);
     return status;
@@ -72,11 +76,12 @@ Status onProcess(const Board &board, int64_t rank, int64_t ranks, uint16_t port,
       rank,
       ranks,
       board,
-      nullptr,
       RunControl(ranks,
                  {{QueueKind::compute, "compute"}, {QueueKind::communication, "communication"}},
                  limit, 0),
-      Counter()};
+      Counter(),
+      {},
+      nullptr};
   ControlOptions options;
   options.timeLimitSeconds = silence;
   options.periodSeconds = 0.05;
