@@ -27,20 +27,32 @@ if(NOT LLVM_ENABLE_ASSERTIONS)
   set(BRAID_STATISTIC_LAYOUT $<$<CONFIG:Debug>:--include=${PROJECT_SOURCE_DIR}/cmake/StatisticLayout.h>)
 endif()
 
-if(BRAID_ENABLE_PCH)
-  file(WRITE ${PROJECT_BINARY_DIR}/pch.cpp "int braidPchAnchor;\n")
-  add_library(BraidPCH OBJECT ${PROJECT_BINARY_DIR}/pch.cpp)
-  llvm_update_compile_flags(BraidPCH)
-  set_target_properties(BraidPCH PROPERTIES POSITION_INDEPENDENT_CODE OFF)
-  target_compile_options(BraidPCH PRIVATE -fPIC -Xclang -fno-pch-timestamp ${BRAID_STATISTIC_LAYOUT})
-  target_precompile_headers(BraidPCH PRIVATE
+# braid_add_mlir_pch(<name> options...): the common MLIR headers, for targets that are compiled with the same options.
+function(braid_add_mlir_pch name)
+  file(WRITE ${PROJECT_BINARY_DIR}/${name}.cpp "int anchorOf${name};\n")
+  add_library(${name} OBJECT ${PROJECT_BINARY_DIR}/${name}.cpp)
+  llvm_update_compile_flags(${name})
+  set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+  target_compile_options(${name} PRIVATE -fPIC -Xclang -fno-pch-timestamp ${BRAID_STATISTIC_LAYOUT} ${ARGN})
+  target_precompile_headers(${name} PRIVATE
     <mlir/IR/Builders.h> <mlir/IR/BuiltinOps.h> <mlir/IR/OpImplementation.h>
     <mlir/IR/PatternMatch.h> <mlir/IR/SymbolTable.h> <mlir/Dialect/Func/IR/FuncOps.h>
     <mlir/Interfaces/SideEffectInterfaces.h> <mlir/Bytecode/BytecodeOpInterface.h>
     <mlir/Pass/Pass.h> <llvm/ADT/TypeSwitch.h>)
+endfunction()
+if(BRAID_ENABLE_PCH)
+  braid_add_mlir_pch(BraidPCH)
+  if(BRAID_BUILD_TESTS)
+    braid_add_mlir_pch(BraidUnoptimizedPCH -O0)
+  endif()
 endif()
 
+# braid_compile_settings(<target> [PCH]): how our code over MLIR is compiled, with BraidPCH or another one.
 function(braid_compile_settings target)
+  set(pch BraidPCH)
+  if(ARGC GREATER 1)
+    set(pch ${ARGV1})
+  endif()
   target_link_libraries(${target} PRIVATE braid_warnings)
   # Executables share the libraries' precompiled header, so they must agree on -fPIC (CMake would say -fPIE).
   set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
@@ -48,7 +60,7 @@ function(braid_compile_settings target)
   if(BRAID_ENABLE_PCH)
     # ccache needs a precompiled header that does not change from build to build, so it has no time stamp.
     target_compile_options(${target} PRIVATE -Xclang -fno-pch-timestamp)
-    target_precompile_headers(${target} REUSE_FROM BraidPCH)
+    target_precompile_headers(${target} REUSE_FROM ${pch})
   endif()
 endfunction()
 
@@ -100,6 +112,7 @@ function(braid_add_unittest name)
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
   llvm_update_compile_flags(${name})
   target_link_libraries(${name} PRIVATE ${ARG_LINK_LIBS} MLIR GTest::gtest GTest::gtest_main)
-  braid_compile_settings(${name})
+  braid_compile_settings(${name} BraidUnoptimizedPCH)
+  target_compile_options(${name} PRIVATE -O0)
   gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60)
 endfunction()

@@ -74,7 +74,7 @@ if [[ -n $all ]]; then
   python3 scripts/tidy.py --all "${tidy[@]}" || status=1
 else
   merge_base=$(git merge-base "$base" HEAD)
-  { git diff --name-only --diff-filter=d "$merge_base" -- '*.cpp' '*.h'
-    git ls-files --others --exclude-standard -- '*.cpp' '*.h'; } | sort -u | python3 scripts/tidy.py "${tidy[@]}" || status=1
+  { git diff --name-only --diff-filter=d "$merge_base" -- '*.cpp' '*.h' '*.c'
+    git ls-files --others --exclude-standard -- '*.cpp' '*.h' '*.c'; } | sort -u | python3 scripts/tidy.py "${tidy[@]}" || status=1
 fi
 exit $status

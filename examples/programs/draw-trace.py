@@ -6,8 +6,8 @@ import html
 import json
 import sys
 
-COLOURS = {"compute": "#4c78a8", "communication": "#e0862b", "wait": "#dddddd", "copy": "#b279a2"}
-WIDTH, LEFT, HEIGHT, GAP = 1000, 150, 22, 8
+COLOURS = {"compute": "#4c78a8", "communication": "#e0862b", "wait": "#dddddd", "copy": "#b279a2", "step": "#5b3a8c"}
+WIDTH, LEFT, HEIGHT, GAP, STRIPE = 1000, 150, 22, 8, 5
 
 
 def rows_of(events):
@@ -29,13 +29,16 @@ def draw(events):
     for i, (key, name) in enumerate(rows.items()):
         top[key] = 10 + i * (HEIGHT + GAP)
         out.append(f'<text x="4" y="{top[key] + 15}">{html.escape(name)}</text>')
-    # Waits are drawn first, below what they wait for.
-    for e in sorted(spans, key=lambda e: e["cat"] != "wait"):
+    # Waits are drawn first, below what they wait for; the steps of collectives last, as a stripe of their collective.
+    for e in sorted(spans, key=lambda e: {"wait": 0, "step": 2}.get(e["cat"], 1)):
         x, width = LEFT + (e["ts"] - begin) * scale, max(e["dur"] * scale, 0.5)
         y, colour = top[e["pid"], e["tid"]], COLOURS[e["cat"]]
         title = f'{e["name"]}: {e["args"].get("collective") or e["args"]["operation"]}, {e["dur"]:.1f} us'
-        out.append(f'<rect x="{x:.1f}" y="{y}" width="{width:.1f}" height="{HEIGHT}" fill="{colour}"><title>{html.escape(title)}</title></rect>')
-        if e["cat"] != "wait" and width > 6.5 * len(e["name"]):
+        if e["cat"] == "step":
+            title += f', {e["args"]["does"]}'
+        height_of = HEIGHT if e["cat"] != "step" else STRIPE
+        out.append(f'<rect x="{x:.1f}" y="{y + HEIGHT - height_of}" width="{width:.1f}" height="{height_of}" fill="{colour}"><title>{html.escape(title)}</title></rect>')
+        if e["cat"] not in ("wait", "step") and width > 6.5 * len(e["name"]):
             out.append(f'<text x="{x + 2:.1f}" y="{y + 15}" fill="white">{html.escape(e["name"])}</text>')
     y = height - 12
     out.append(f'<text x="{LEFT}" y="{y}">0</text>')

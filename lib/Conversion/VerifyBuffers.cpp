@@ -2,6 +2,7 @@
 // Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
+#include "braid/Analysis/RuleNames.h"
 #include "braid/Conversion/BufferCheck.h"
 #include "braid/Conversion/Passes.h"
 
@@ -18,18 +19,12 @@ struct VerifyBuffers : impl::VerifyBuffersBase<VerifyBuffers> {
 
   void runOnOperation() override {
     markAllAnalysesPreserved();
-    llvm::SmallVector<BufferRule> rules;
-    for (const std::string &name : skip) {
-      std::optional<BufferRule> rule = symbolizeBufferRule(name);
-      if (!rule) {
-        getOperation().emitError("expects a rule of the check of buffers in 'skip', got '")
-            << name << "'";
-        return signalPassFailure();
-      }
-      rules.push_back(*rule);
-    }
+    mlir::FailureOr<llvm::SmallVector<BufferRule>> rules =
+        findRules(getOperation(), skip, "buffers", symbolizeBufferRule);
+    if (failed(rules))
+      return signalPassFailure();
     for (auto procedure : getOperation().getOps<rt::ProcedureOp>())
-      if (failed(checkBuffers(procedure, rules)))
+      if (failed(checkBuffers(procedure, *rules)))
         signalPassFailure();
   }
 };

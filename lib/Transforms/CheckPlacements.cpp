@@ -4,6 +4,7 @@
 //===----------------------------------------------------------------------===//
 #include "braid/Analysis/PlacementCheck.h"
 #include "braid/Analysis/PresenceCheck.h"
+#include "braid/Analysis/RuleNames.h"
 #include "braid/Transforms/Passes.h"
 
 #include "braid/Transforms/ShardingUtils.h"
@@ -22,16 +23,10 @@ struct CheckPlacements : impl::CheckPlacementsBase<CheckPlacements> {
 
   void runOnOperation() override {
     markAllAnalysesPreserved();
-    SmallVector<PlacementRule> rules;
-    for (const std::string &name : skip) {
-      std::optional<PlacementRule> rule = symbolizePlacementRule(name);
-      if (!rule) {
-        getOperation().emitError("expects a rule of the check of placements in 'skip', got '")
-            << name << "'";
-        return signalPassFailure();
-      }
-      rules.push_back(*rule);
-    }
+    FailureOr<SmallVector<PlacementRule>> rules =
+        findRules(getOperation(), skip, "placements", symbolizePlacementRule);
+    if (failed(rules))
+      return signalPassFailure();
     FailureOr<comm::MeshOp> mesh = getModuleMesh(getOperation());
     if (failed(mesh))
       return signalPassFailure();
@@ -39,8 +34,8 @@ struct CheckPlacements : impl::CheckPlacementsBase<CheckPlacements> {
     for (auto func : getOperation().getOps<func::FuncOp>())
       if (!func.isExternal() && isEntry(func))
         entries.push_back(func);
-    if (failed(checkPresence(*mesh, entries, rules)) ||
-        failed(checkPlacements(getOperation(), *mesh, entries, rules)))
+    if (failed(checkPresence(*mesh, entries, *rules)) ||
+        failed(checkPlacements(getOperation(), *mesh, entries, *rules)))
       signalPassFailure();
   }
 };

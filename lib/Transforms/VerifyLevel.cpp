@@ -5,6 +5,7 @@
 #include "HandleUses.h"
 #include "TensorParts.h"
 
+#include "braid/Analysis/RuleNames.h"
 #include "braid/Transforms/Passes.h"
 #include "dialects/NN/IR/NN.h"
 
@@ -225,18 +226,12 @@ struct VerifyLevel : impl::VerifyLevelBase<VerifyLevel> {
 
   void runOnOperation() override {
     markAllAnalysesPreserved();
-    SmallVector<HandleRule> rules;
-    for (const std::string &name : skip) {
-      std::optional<HandleRule> rule = symbolizeHandleRule(name);
-      if (!rule) {
-        getOperation().emitError("expects a rule of the check of handles in 'skip', got '")
-            << name << "'";
-        return signalPassFailure();
-      }
-      rules.push_back(*rule);
-    }
+    FailureOr<SmallVector<HandleRule>> rules =
+        findRules(getOperation(), skip, "handles", symbolizeHandleRule);
+    if (failed(rules))
+      return signalPassFailure();
     if (failed(LevelVerifier(level).verify(getOperation())) ||
-        (level == Level::Scheduled && failed(verifyHandles(getOperation(), rules))))
+        (level == Level::Scheduled && failed(verifyHandles(getOperation(), *rules))))
       signalPassFailure();
   }
 };

@@ -131,7 +131,7 @@ void benchmarkAttention() {
       arguments.numbers = {1 / std::sqrt(static_cast<double>(s.dim))};
       Result<AttentionCommand> command = resolveAttention(arguments, 1, kernels->queryBlock);
       Team team(1);
-      RunControl control(1, {{QueueKind::compute, "compute"}}, 0, 0);
+      RunControl control(1, {{QueueKind::compute, "compute"}}, 0, {});
       std::vector<std::vector<std::byte>> scratch(1);
       ExecutionContext context{control, control.queue(0, kComputeQueue), team, *kernels, scratch};
       print(std::string("own, ") + kernels->isa,

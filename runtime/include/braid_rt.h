@@ -44,6 +44,7 @@ extern "C" {
 
 typedef struct braid_error braid_error;
 typedef struct braid_bundle braid_bundle;
+typedef struct braid_communicator braid_communicator;
 typedef struct braid_world braid_world;
 typedef struct braid_model braid_model;
 typedef struct braid_execution braid_execution;
@@ -68,8 +69,8 @@ typedef enum braid_dtype {
 
 /* The version of this header. It grows when functions or fields are added; existing ones keep their
  * meaning. Version 2 has worlds, models and executions in place of the sessions of version 1, whose
- * functions are gone. */
-#define BRAID_RT_ABI_VERSION 2
+ * functions are gone. Version 3 has communicators. */
+#define BRAID_RT_ABI_VERSION 3
 /* The version of the library. It must be at least that of the header that a program was compiled
  * with, or functions may be missing. */
 int braid_rt_abi_version(void);
@@ -93,6 +94,45 @@ void braid_bundle_free(braid_bundle *bundle); /* NULL is allowed */
 /* Ranks of the mesh that the bundle was compiled for; 0 for NULL. */
 int64_t braid_bundle_ranks(const braid_bundle *bundle);
 
+/* ---- Communicators: processes that serve the ranks of a mesh together ---- */
+
+/* A process makes one to be one of several, on any hosts, which exchange values over UCX. Each
+ * serves one rank and makes the same calls in the same order: communicators, worlds and models;
+ * braid_execution_scatter_input and braid_model_scatter_state; braid_execution_get_output and
+ * braid_model_get_state; braid_execution_gather_report and braid_execution_write_trace; runs. The
+ * process of rank 0 has what they put together; others may give NULL for memory, and get nothing.
+ * A process that is lost, or stalls, is named on all others. */
+
+/* An exchange of the caller's, such as MPI_Allgather or a store: gives process r's `bytes` bytes at
+ * recv + r * bytes, of all processes. All call it with the same number of bytes (some hundred to
+ * 64 KiB). Returns 0; anything else ends the start with an error that has the number. Nothing
+ * limits how long it takes, so it should have a limit of its own. It is called by the thread that
+ * makes the communicator, before that returns, and not later. */
+typedef int (*braid_all_gather)(void *context, const void *send, size_t bytes, void *recv);
+
+/* Meets the other processes by an exchange of the caller's: twice `all_gather` is called, which
+ * tells all where the others are and what they run. `rank` is this process's of `size`, which must
+ * be the bundle's number of ranks. Fails on all of them with one message where they run different
+ * bundles, or have different secrets. `secret`: at least 16 bytes, the same for all, with which the
+ * frames of control are authenticated; NULL: none. `time_limit_seconds`: for the silence of a
+ * process, also while the processes connect; 0: never. */
+braid_code braid_communicator_create(const braid_bundle *bundle, int64_t rank, int64_t size,
+                                     braid_all_gather all_gather, void *context, const char *secret,
+                                     double time_limit_seconds, braid_communicator **communicator,
+                                     braid_error **error);
+/* The same for processes that braid-run --hosts, torchrun, Slurm, Open MPI or PMI started: rank,
+ * size, secret (BRAID_JOB_SECRET, or the file BRAID_JOB_SECRET_FILE) and where rank 0 listens are
+ * taken from the launcher's variables; `rendezvous`, unless NULL, says where to meet instead:
+ * "tcp://HOST:PORT" or "file:PATH". The limit is also one for the start. */
+braid_code braid_communicator_join(const braid_bundle *bundle, const char *rendezvous,
+                                   double time_limit_seconds, braid_communicator **communicator,
+                                   braid_error **error);
+/* Worlds keep what they need of a communicator, so it may be freed before them; once both are gone,
+ * this process has left. NULL is allowed. */
+void braid_communicator_free(braid_communicator *communicator);
+/* The rank of this process; -1 for NULL. */
+int64_t braid_communicator_rank(const braid_communicator *communicator);
+
 /* ---- Worlds: where ranks run ---- */
 
 typedef struct braid_world_options {
@@ -110,14 +150,16 @@ typedef struct braid_world_options {
   int cuda_graph;            /* on target "cuda", a run is one graph, captured in the second run */
   int pin;                   /* pins each thread that computes to a core of its own */
   double spin_microseconds;  /* a waiting thread spins so long before it sleeps; negative: 50, or 1
-                                where threads outnumber cores */
+                                under a quota that is less than the threads need */
   const char *cuda_library;  /* on target "cuda": a library that stands in for the CUDA driver,
                                 cuBLASLt and NCCL, as the null device does in tests; NULL: the
                                 system's */
+  const braid_communicator *communicator; /* the processes that have the ranks; the transport is its
+                                             "ucx". NULL: this process has all ranks */
 } braid_world_options;
 
 /* Sets the defaults: threads, 0 ranks, 1 thread, 60 s, no trace, cpu, no graph, not pinned,
- * spin time by the number of cores.
+ * spin time by the number of cores, no communicator.
  * `size` is sizeof(braid_world_options) of the caller: fields that it does not have keep their
  * defaults. Bytes behind the fields of this library are set to 0, and braid_world_create refuses
  * other values there. */
@@ -156,6 +198,10 @@ const char *braid_model_state(const braid_model *model, size_t index, braid_dtyp
 braid_code braid_model_set_state(braid_model *model, const char *name, braid_dtype dtype,
                                  const int64_t *shape, size_t rank, const void *data,
                                  braid_error **error);
+/* As braid_execution_scatter_input. */
+braid_code braid_model_scatter_state(braid_model *model, const char *name, braid_dtype dtype,
+                                     const int64_t *shape, size_t rank, const void *data,
+                                     braid_error **error);
 /* Copies a state, gathered from the ranks, to `data` of `bytes` bytes (the exact size). */
 braid_code braid_model_get_state(const braid_model *model, const char *name, void *data,
                                  size_t bytes, braid_error **error);
@@ -188,6 +234,11 @@ const char *braid_execution_output(const braid_execution *execution, size_t inde
 braid_code braid_execution_set_input(braid_execution *execution, const char *name,
                                      braid_dtype dtype, const int64_t *shape, size_t rank,
                                      const void *data, braid_error **error);
+/* The same where a communicator's processes call it together: the process of rank 0 gives the value
+ * to all, and each gets the shard of its rank. On the others `shape` and `data` may be NULL. */
+braid_code braid_execution_scatter_input(braid_execution *execution, const char *name,
+                                         braid_dtype dtype, const int64_t *shape, size_t rank,
+                                         const void *data, braid_error **error);
 /* Uses memory of the caller for one rank's shard of an input or output, which saves the copy
    (except where collectives use the value in place, in symmetric memory: see bound_values_copied in
    the report): `bytes` must be the size of the shard, padding included, and `data` aligned to 64
@@ -212,13 +263,18 @@ braid_code braid_execution_get_output(const braid_execution *execution, const ch
 
 /* ---- What an execution measured ---- */
 
-/* JSON over the runs since loading or the last reset; freed by braid_string_free. NULL when out of
- * memory. */
+/* JSON over the runs since loading or the last reset, of this process's ranks; freed by
+ * braid_string_free. NULL when out of memory. */
 char *braid_execution_report(const braid_execution *execution);
+/* The same of all ranks. The processes of a communicator call it together; *report is NULL on those
+ * of other ranks than 0. */
+braid_code braid_execution_gather_report(const braid_execution *execution, char **report,
+                                         braid_error **error);
 void braid_execution_reset_statistics(braid_execution *execution);
 void braid_string_free(char *string);
-/* Chrome trace event JSON of the model's last run, which was one of this entry; written
- * completely or not at all. */
+/* Chrome trace event JSON of the model's last run, which was one of this entry, of all ranks;
+ * written completely or not at all. The processes of a communicator call it together, and that of
+ * rank 0 writes, with the times of its clock. */
 braid_code braid_execution_write_trace(const braid_execution *execution, const char *path,
                                        braid_error **error);
 

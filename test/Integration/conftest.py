@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+import json
 import os
+import subprocess
+import sys
 
 # Set before transformers is imported: the tests must not look for a model on the network.
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -10,6 +13,9 @@ import pytest
 
 import braidtest
 import models
+
+sys.path.insert(0, str(braidtest.ROOT / "test" / "lab"))
+from lab import Lab, LabUnavailable  # noqa: E402
 
 
 def pytest_addoption(parser):
@@ -82,6 +88,54 @@ def minilm_case(tmp_path_factory, minilm):
     stored = models.GOLDEN / "minilm"
     inputs = {name: np.load(stored / f"{name}.npy") for name in ("input_ids", "attention_mask", "token_type_ids")}
     return Case(tmp_path_factory.mktemp("minilm"), minilm, inputs, np.load(stored / f"{models.OUTPUT}.npy"))
+
+
+@pytest.fixture(scope="session")
+def ucx():
+    findings = json.loads(braidtest.braid("doctor", "--json").out)["findings"]
+    if any(finding["name"] == "UCX" and finding["state"] == "absent" for finding in findings):
+        pytest.skip("this machine has no UCX; scripts/setup.sh installs it")
+
+
+@pytest.fixture(scope="session")
+def agent(tmp_path_factory):
+    """Stands in for ssh: takes its command line, and runs the command here."""
+    path = tmp_path_factory.mktemp("agent") / "agent"
+    path.write_text('#!/bin/bash\nwhile [[ $1 == -* ]]; do shift; done\nshift\nexec bash -c "$*"\n')
+    path.chmod(0o755)
+    return path
+
+
+@pytest.fixture(scope="session")
+def bundle_of(tmp_path_factory):
+    """The bundle of a program of ranks, by the name of its file, or by its script and arguments."""
+    examples, inputs = braidtest.ROOT / "examples/programs", braidtest.ROOT / "test/Integration/Inputs"
+    made = {}
+
+    def bundle(name):
+        if name not in made:
+            folder = tmp_path_factory.mktemp("bundle")
+            script, *arguments = name.split()
+            path = inputs / name if (inputs / name).exists() else examples / script
+            if script.endswith(".py"):
+                path = folder / "program.mlir"
+                command = [sys.executable, examples / script, *arguments]
+                path.write_text(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+            made[name] = folder / "program.braid"
+            mesh = ["--mesh", "tp=2"] if script == "generation.py" else []
+            braidtest.braid("compile", path, *mesh, "-o", made[name])
+        return made[name]
+
+    return bundle
+
+
+@pytest.fixture(scope="module")
+def two_hosts():
+    try:
+        with Lab(hosts=2, rate="1gbit", share=0.9) as made:
+            yield made
+    except LabUnavailable as error:
+        pytest.skip(f"no test hosts here: {error}")
 
 
 def pytest_terminal_summary(terminalreporter):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Runs the examples that need no checkpoint as their READMEs describe."""
+import json
 import re
 import subprocess
 
@@ -73,6 +74,39 @@ def test_out_of_tree():
         assert str(BUILD) not in runpath, binary
     libraries = subprocess.run(["ldd", BUILD / "examples/out-of-tree/run-bundle"], capture_output=True, text=True, check=True).stdout
     assert str(prefix) in libraries and "libMLIR" not in libraries and "libLLVM" not in libraries
+
+
+def check_two_hosts(models):
+    words = [ROOT / "examples/two-hosts/run.sh", "--models", ",".join(models)]
+    done = subprocess.run(words, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=600)
+    if done.returncode == 77:
+        pytest.skip(done.stderr.strip().splitlines()[-1])
+    assert done.returncode == 0, done.stdout + done.stderr
+    parts = re.split(r"^== ", done.stdout, flags=re.MULTILINE)[1:]
+    assert [part.split()[0] for part in parts] == models
+    for model, part in zip(models, parts):
+        # Once by --hosts and, where torchrun is, once by it.
+        started = part.count("$ torchrun") + 1
+        assert len(re.findall(r"check \w+ against reference: .*: passed", part)) == started, part
+        assert started == 1 or "the results of both starts are the same, bit by bit" in part
+        # The second host's clock is an hour ahead.
+        [(offset, error)] = re.findall(r"^ +1  host1 +\+(\d+\.\d+) s \+- (\d+) us", part, re.MULTILINE)
+        assert abs(float(offset) - 3600) <= float(error) * 1e-6 + 2e-6, part
+        folder = BUILD / "examples/two-hosts" / model
+        trace = json.loads((folder / "trace.json").read_text())
+        assert {event["pid"] for event in trace["traceEvents"] if event["ph"] == "X"} == {0, 1}
+        for row in ("rank 0 (host0) compute", "rank 1 (host1) compute"):
+            [drawn] = re.findall(rf"^  {re.escape(row)} +\|(.*)\|$", part, re.MULTILINE)
+            assert "#" in drawn and len(drawn) == 96, part
+
+
+def test_two_hosts():
+    check_two_hosts(["minilm"])
+
+
+@pytest.mark.long
+def test_two_hosts_with_both_models():
+    check_two_hosts(["minilm", "smollm2"])
 
 
 @pytest.mark.long

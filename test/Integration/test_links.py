@@ -76,6 +76,31 @@ def test_speed_of_messages(rate, capsys):
     assert len(results) == 2 * (1 + megabytes.count(",") + 1)
 
 
+@pytest.mark.parametrize("rate", [100, 200])
+def test_calibration_finds_what_links_have(rate, tmp_path):
+    """Bandwidths are what the hosts' links were set to, in each direction and to all peers together."""
+    machine = tmp_path / "machine.json"
+    with Lab(hosts=3, rate=f"{rate}mbit", share=0.6) as lab:
+        done = lab.run(0, [str(braidtest.BIN / "braid"), "calibrate", "--links", "--hosts", "host0,host1,host2", "--agent",
+                           lab.agent, "-o", str(machine)], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(machine.read_text())["links"]
+    assert len(found) == 1
+    link = found[0]
+    payload = rate * 1e6 / 8 * 0.956  # Ethernet's and TCP's headers count, too
+    assert link["bytes_per_second"] == pytest.approx(payload, rel=0.05), done.stdout
+    # The acknowledgements of the other direction go the same way.
+    assert 0.85 * payload < link["both_ways_bytes_per_second"] < 1.03 * payload, done.stdout
+    # Three hosts share the card of one: the rate is that of the card, not of two links.
+    assert link["host_bytes_per_second"] == pytest.approx(payload, rel=0.05), done.stdout
+    assert 0 < link["latency_seconds"] < 0.01
+    assert link["processor_bytes_per_second"] > payload
+    seconds = [message["seconds"] for message in link["messages"]]
+    assert seconds == sorted(seconds)
+    largest = link["messages"][-1]
+    assert largest["bytes"] / largest["seconds"] == pytest.approx(payload, rel=0.05), done.stdout
+
+
 def watch(lab, size, limit):
     processes = [start(lab, host, "watch", size=size, limit=limit) for host in range(size)]
     for process in processes:

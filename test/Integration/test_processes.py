@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Ranks that are processes of their own and talk over UCX: on this host and on test hosts, started by every launcher that is here,
 with the results of ranks that are threads, bit by bit."""
+import contextlib
 import json
 import os
 import pathlib
+import random
+import re
 import shutil
 import signal
 import socket
@@ -17,51 +20,13 @@ import pytest
 
 from braidtest import BAD_INPUT, BIN, RANK_FAILED, ROOT, braid, braid_run
 
-sys.path.insert(0, str(ROOT / "test/lab"))
-from lab import Lab, LabUnavailable  # noqa: E402
-
-EXAMPLES, INPUTS = ROOT / "examples/programs", ROOT / "test/Integration/Inputs"
 # Every kind of collective and of placing, and how many ranks each has.
 PROGRAMS = {"chunks.mlir": 2, "slices.mlir": 2, "hierarchical.mlir": 4, "between.mlir": 2, "accumulate.mlir": 2, "context.mlir": 2,
             "ring.py 3 --both-ways": 3, "weights.py 4": 2, "pipeline.py 2 4 --tp 2": 4}
 RANDOM = ["--random-weights", 3, "--random-inputs", 1]
 
 
-@pytest.fixture(scope="module", autouse=True)
-def ucx():
-    findings = json.loads(braid("doctor", "--json").out)["findings"]
-    if any(finding["name"] == "UCX" and finding["state"] == "absent" for finding in findings):
-        pytest.skip("this machine has no UCX; scripts/setup.sh installs it")
-
-
-@pytest.fixture(scope="module")
-def agent(tmp_path_factory):
-    """Stands in for ssh: takes its command line, and runs the command here."""
-    path = tmp_path_factory.mktemp("agent") / "agent"
-    path.write_text('#!/bin/bash\nwhile [[ $1 == -* ]]; do shift; done\nshift\nexec bash -c "$*"\n')
-    path.chmod(0o755)
-    return path
-
-
-@pytest.fixture(scope="module")
-def bundle_of(tmp_path_factory):
-    made = {}
-
-    def bundle(name):
-        if name not in made:
-            folder = tmp_path_factory.mktemp("bundle")
-            script, *arguments = name.split()
-            path = INPUTS / name if (INPUTS / name).exists() else EXAMPLES / script
-            if script.endswith(".py"):
-                path = folder / "program.mlir"
-                command = [sys.executable, EXAMPLES / script, *arguments]
-                path.write_text(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
-            made[name] = folder / "program.braid"
-            mesh = ["--mesh", "tp=2"] if script == "generation.py" else []
-            braid("compile", path, *mesh, "-o", made[name])
-        return made[name]
-
-    return bundle
+pytestmark = pytest.mark.usefixtures("ucx")
 
 
 def results(folder):
@@ -87,21 +52,13 @@ def test_states_and_checks(bundle_of, agent, tmp_path):
         assert "passed" in out and "FAILED" not in out
         report = json.loads((tmp_path / "report.json").read_text())
         assert report["transport"] == "ucx" and report["ranks"] == 2
-        # This process has memory and commands of its own rank only.
-        assert [rank["rank"] for rank in report["per_rank"]] == [0]
-
-
-@pytest.fixture(scope="module")
-def lab():
-    try:
-        with Lab(hosts=2, rate="1gbit", share=0.9) as made:
-            yield made
-    except LabUnavailable as error:
-        pytest.skip(f"no test hosts here: {error}")
+        # Of all ranks, though a process has memory and commands of its own rank only.
+        assert [rank["rank"] for rank in report["per_rank"]] == [0, 1]
 
 
 @pytest.mark.parametrize("name, counts", [("chunks.mlir", (1, 1)), ("hierarchical.mlir", (2, 2)), ("pipeline.py 2 4 --tp 2", (1, 3))])
-def test_two_hosts(name, counts, bundle_of, lab, tmp_path):
+def test_two_hosts(name, counts, bundle_of, two_hosts, tmp_path):
+    lab = two_hosts
     bundle = bundle_of(name)
     braid_run(bundle, *RANDOM, "--output", tmp_path / "threads")
     hosts = ",".join(f"{address}:{count}" for address, count in zip(lab.addresses, counts))
@@ -134,22 +91,45 @@ def test_launchers(launcher, bundle_of, tmp_path):
 
 
 def free_port():
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
+    """A port that is free together with the next one, which torchrun's ranks meet at. It is none of those that a system gives to
+    clients, which other tests may get meanwhile."""
+    first_of_clients = int(pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    for _ in range(100):
+        port = random.randrange(10000, first_of_clients - 1)
+        with socket.socket() as one, socket.socket() as next_one:
+            try:
+                one.bind(("127.0.0.1", port))
+                next_one.bind(("127.0.0.1", port + 1))
+                return port
+            except OSError:
+                pass
+    raise RuntimeError("no free port is found")
 
 
 class Ranks:
-    """Two ranks that this test starts itself."""
+    """Ranks that this test starts itself."""
 
-    def __init__(self, bundle, *words, bundles=None, timeout=5):
+    def __init__(self, bundle, *words, bundles=None, timeout=5, variables=lambda rank: {}, count=2):
+        """`variables` of a rank come before those that are set here."""
         port = free_port()
         self.processes = []
-        for rank in range(2):
-            environment = {**os.environ, "BRAID_RANK": str(rank), "BRAID_SIZE": "2", "BRAID_RENDEZVOUS": f"tcp://127.0.0.1:{port}"}
+        for rank in range(count):
+            environment = {**os.environ, "BRAID_RANK": str(rank), "BRAID_SIZE": "2", "BRAID_RENDEZVOUS": f"tcp://127.0.0.1:{port}",
+                           **variables(rank)}
             command = [BIN / "braid-run", (bundles or {}).get(rank, bundle), *RANDOM, "--time-limit", timeout, *words]
             self.processes.append(subprocess.Popen([str(word) for word in command], env=environment, stdout=subprocess.PIPE,
                                                    stderr=subprocess.PIPE, text=True))
+
+    def run(self):
+        """Returns when both are in their runs, in which their threads wait for each other all the time."""
+        def waits(process):
+            return sum(int(re.search(r"^voluntary_ctxt_switches:\s*(\d+)", task.read_text(), re.MULTILINE)[1])
+                       for task in pathlib.Path(f"/proc/{process.pid}/task").glob("*/status"))
+        end = time.monotonic() + 60
+        while any(process.poll() is None and waits(process) < 10000 for process in self.processes):
+            assert time.monotonic() < end, "the ranks do not run"
+            time.sleep(0.01)
+        assert all(process.poll() is None for process in self.processes), self.ends()
 
     def ends(self, timeout=60):
         said = [process.communicate(timeout=timeout) for process in self.processes]
@@ -167,8 +147,7 @@ class Ranks:
 @pytest.mark.parametrize("lost", [0, 1])
 def test_a_killed_rank_is_named(lost, bundle_of):
     with Ranks(bundle_of("chunks.mlir"), "--repeat", 10**9) as ranks:
-        time.sleep(4)  # they run
-        assert all(process.poll() is None for process in ranks.processes)
+        ranks.run()
         ranks.processes[lost].kill()
         begin = time.monotonic()
         code, err = ranks.ends()[1 - lost]
@@ -179,7 +158,7 @@ def test_a_killed_rank_is_named(lost, bundle_of):
 
 def test_a_stopped_rank_is_named(bundle_of):
     with Ranks(bundle_of("chunks.mlir"), "--repeat", 10**9, timeout=3) as ranks:
-        time.sleep(4)
+        ranks.run()
         ranks.processes[1].send_signal(signal.SIGSTOP)
         try:
             _, err = ranks.processes[0].communicate(timeout=60)
@@ -201,6 +180,147 @@ def test_another_program(bundle_of):
     with Ranks(bundle_of("chunks.mlir"), bundles={1: bundle_of("slices.mlir")}) as ranks:
         for code, err in ranks.ends():
             assert code != 0 and "bundle" in err and "rank 1" in err, err
+
+
+def test_machine_files(bundle_of, tmp_path):
+    """Processes choose the schedules of collectives by one machine file, or do not start."""
+    caches = [tmp_path / str(rank) for rank in range(2)]
+    for cache in caches:
+        cache.mkdir()
+    braid("calibrate", "--quick", "--max-load", 1000, "--transports", "shm", "-o", caches[0] / "machine.json")
+    machine = json.loads((caches[0] / "machine.json").read_text())
+    bundle = bundle_of("chunks.mlir")
+
+    def ranks(*words):
+        return Ranks(bundle, "--machine", "host", *words, timeout=30, variables=lambda rank: {"BRAID_CACHE_DIR": str(caches[rank])})
+
+    (caches[1] / "machine.json").write_text(json.dumps(machine))
+    braid_run(bundle, *RANDOM, "--output", tmp_path / "threads")
+    with ranks("--output", tmp_path / "processes", "--report", tmp_path / "report.json") as both:
+        assert [code for code, _ in both.ends()] == [0, 0]
+    assert results(tmp_path / "processes") == results(tmp_path / "threads")
+    for collective in json.loads((tmp_path / "report.json").read_text())["collectives"]:
+        assert collective["considered"][0]["predicted_s"] <= collective["rule_predicted_s"], collective
+
+    (caches[1] / "machine.json").write_text(json.dumps({**machine, "name": "another"}))
+    with ranks() as both:
+        one_error(both.ends(), r"rank 1 \(host '.*', process \d+\) chooses collectives by the machine file with SHA-256 \w+, "
+                               r"rank 0 by the machine file with SHA-256 \w+: expects one file on all hosts")
+
+
+def test_a_secret_in_a_file(bundle_of, tmp_path):
+    bundle = bundle_of("chunks.mlir")
+    files = [tmp_path / "secret0", tmp_path / "secret1"]
+    for file in files:
+        file.write_text("a secret that nobody knows\n")
+        file.chmod(0o600)
+
+    def variables(rank):
+        return {"BRAID_JOB_SECRET_FILE": str(files[rank])}
+    with Ranks(bundle, variables=variables, timeout=30) as ranks:
+        assert [code for code, _ in ranks.ends()] == [0, 0]
+    # It is the same secret as one in the environment.
+    with Ranks(bundle, variables=lambda rank: variables(0) if rank == 0 else {"BRAID_JOB_SECRET": "a secret that nobody knows"},
+               timeout=30) as ranks:
+        assert [code for code, _ in ranks.ends()] == [0, 0]
+    files[1].write_text("a secret of another job")
+    with Ranks(bundle, variables=variables, timeout=3) as ranks:
+        (first, told), (second, refused) = ranks.ends()
+    assert first == second == RANK_FAILED and "rank 1 and rank 0 at" in refused and "have different job secrets" in refused
+    assert "rank 1 of 2 has not come" in told and "has another job secret" in told
+    for mode in (0o640, 0o604, 0o620):
+        files[0].chmod(mode)
+        with Ranks(bundle, variables=lambda _: variables(0)) as ranks:
+            for code, err in ranks.ends():
+                assert code == BAD_INPUT
+                assert f"the file of the job secret '{files[0]}' expects to be a file that only its owner can use (chmod 600)" in err
+    with Ranks(bundle, variables=lambda _: {"BRAID_JOB_SECRET_FILE": "/no/secret"}) as ranks:
+        for code, err in ranks.ends():
+            assert code == BAD_INPUT and "cannot open the file of the job secret '/no/secret': No such file" in err
+    with Ranks(bundle, variables=lambda _: {**variables(1), "BRAID_JOB_SECRET": "a secret of this job"}) as ranks:
+        for code, err in ranks.ends():
+            assert code == BAD_INPUT and "variables BRAID_JOB_SECRET and BRAID_JOB_SECRET_FILE are both set, expects one of them" in err
+
+
+def one_error(said, message, codes=(RANK_FAILED, RANK_FAILED)):
+    """Each process ends by itself with a message of one line."""
+    for (code, err), expected in zip(said, codes):
+        assert code == expected and err.count("error:") == 1 and len(err.strip().splitlines()) == 1, (code, err)
+        assert re.search(message, err), err
+
+
+def test_another_mesh(bundle_of, tmp_path):
+    # The same two ranks, named otherwise, of a program that is another one, too: which is what is compared first.
+    text = (ROOT / "examples/programs/chunks.mlir").read_text()
+    assert "{tp}" in text
+    (tmp_path / "other.mlir").write_text(re.sub(r"\btp\b", "sp", text))
+    braid("compile", tmp_path / "other.mlir", "-o", tmp_path / "other.braid")
+    with Ranks(bundle_of("chunks.mlir"), bundles={1: tmp_path / "other.braid"}) as ranks:
+        one_error(ranks.ends(), r"rank 1 \(host '.*', process \d+\) has the (bundle with SHA-256|mesh) .*, rank 0 has ")
+
+
+def test_a_rank_twice(bundle_of):
+    with Ranks(bundle_of("hierarchical.mlir"), variables=lambda rank: {"BRAID_SIZE": "4", "BRAID_RANK": str((0, 1, 1)[rank])},
+               count=3) as ranks:
+        one_error(ranks.ends(), "two processes are rank 1: process \\d+ of host '.*' and process \\d+ of host '.*'", [RANK_FAILED] * 3)
+
+
+def test_a_port_that_is_taken(bundle_of):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        place = f"tcp://127.0.0.1:{taken.getsockname()[1]}"
+        with Ranks(bundle_of("chunks.mlir"), variables=lambda _: {"BRAID_RENDEZVOUS": place}, timeout=3) as ranks:
+            (first, told), (second, other) = ranks.ends()
+    assert first == second == RANK_FAILED
+    assert f"rank 0 cannot listen at {place}: the port is taken by another program, or was a minute ago" in told
+    assert f"rank 1 cannot reach rank 0 at {place} within 3.0 s: " in other, other
+
+
+def test_a_name_that_does_not_resolve(bundle_of):
+    with Ranks(bundle_of("chunks.mlir"), variables=lambda _: {"BRAID_RENDEZVOUS": "tcp://no-such-host.invalid:4711"}) as ranks:
+        one_error(ranks.ends(), "cannot (listen|reach rank 0) at tcp://no-such-host.invalid:4711: cannot resolve 'no-such-host.invalid': ",
+                  (BAD_INPUT, RANK_FAILED))
+
+
+def test_a_name_with_ipv6_only(bundle_of, two_hosts):
+    command = [BIN / "braid-run", bundle_of("chunks.mlir"), *RANDOM, "--time-limit", 5]
+    for rank, expected in enumerate((BAD_INPUT, RANK_FAILED)):
+        environment = {**os.environ, "BRAID_RANK": str(rank), "BRAID_SIZE": "2", "BRAID_RENDEZVOUS": "tcp://host0-6:4711"}
+        done = two_hosts.run(rank, [str(word) for word in command], env=environment, capture_output=True, text=True, timeout=60)
+        one_error([(done.returncode, done.stderr)], "at tcp://host0-6:4711: 'host0-6' has IPv6 addresses only, and ranks meet over IPv4",
+                  [expected])
+
+
+def test_strangers_on_the_port(bundle_of, tmp_path):
+    """Garbage, silence and bytes that come slowly, before and while the ranks run."""
+    bundle, strangers, ends = bundle_of("chunks.mlir"), [], threading.Event()
+    braid_run(bundle, *RANDOM, "--output", tmp_path / "threads")
+    port = free_port()
+
+    def disturb():
+        sent = 0
+        while not ends.is_set():
+            if len(strangers) < 40:
+                with contextlib.suppress(OSError):
+                    strangers.append(socket.create_connection(("127.0.0.1", port), timeout=1))
+                    strangers[-1].sendall(os.urandom(len(strangers) ** 2) if len(strangers) % 2 else b"")
+            for stranger in strangers[::3]:
+                with contextlib.suppress(OSError):
+                    sent += stranger.send(b"x")
+            ends.wait(0.01)
+    thread = threading.Thread(target=disturb)
+    thread.start()
+    try:
+        with Ranks(bundle, "--repeat", 200, "--output", tmp_path / "processes", timeout=30,
+                   variables=lambda _: {"BRAID_RENDEZVOUS": f"tcp://127.0.0.1:{port}"}) as ranks:
+            assert [code for code, _ in ranks.ends(timeout=120)] == [0, 0]
+    finally:
+        ends.set()
+        thread.join()
+        for stranger in strangers:
+            stranger.close()
+    assert results(tmp_path / "processes") == results(tmp_path / "threads")
 
 
 def test_a_missing_rank(bundle_of, monkeypatch):

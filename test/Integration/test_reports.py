@@ -45,6 +45,8 @@ def test_report_adds_up(outcome):
     report, _ = outcome
     assert report["ranks"] == 2 and report["mesh"]["tp"] == 2 and report["transport"] == "threads"
     assert report["runs"] == REPEAT == len(report["run_s"])
+    # Ranks are threads of the process; a busy machine gives them less than the time.
+    assert 0 < report["processor_s"] < 2.5 * sum(report["run_s"]) + 0.1
     assert sorted(report["run_s"])[REPEAT // 2] == pytest.approx(report["median_run_s"])
     assert len(report["per_rank"]) == 2
     # MiniLM has 6 layers with two all_reduces each, of 2 x 6 tokens x 384 numbers of 4 bytes.
@@ -86,10 +88,18 @@ def test_trace_shows_both_queues_of_every_rank(outcome):
     queue_of = {(e["pid"], e["tid"]): e["args"]["name"] for e in events if e["ph"] == "M" and e["name"] == "thread_name"}
     for rank in (0, 1):
         for queue in ("compute", "communication"):
-            mine = sorted((e["ts"], e["dur"]) for e in spans if e["pid"] == rank and queue_of[(rank, e["tid"])] == queue)
+            mine = sorted((e["ts"], e["dur"]) for e in spans
+                          if e["pid"] == rank and queue_of[(rank, e["tid"])] == queue and e["cat"] != "step")
             assert mine, f"rank {rank} shows nothing on its {queue} queue"
             # A queue executes one command at a time.
             for (begin, duration), (following, _) in zip(mine, mine[1:]):
                 assert duration >= 0 and begin + duration <= following + 1e-3
     collectives = [e for e in spans if e["cat"] == "communication" and e["pid"] == 0]
     assert len(collectives) >= 12
+    # The steps that move bytes are drawn within their collective, unless they came while an older one was under way.
+    steps = [e for e in spans if e["cat"] == "step" and e["pid"] == 0]
+    for collective in collectives:
+        own = [e for e in steps if e["args"]["collective"] == collective["args"]["collective"]]
+        assert own and len({e["args"]["step"] for e in own}) == len(own)
+        assert all(e["args"]["does"].startswith(e["name"]) for e in own)
+        assert all(e["ts"] + e["dur"] <= collective["ts"] + collective["dur"] + 1e-3 for e in own)

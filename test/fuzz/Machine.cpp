@@ -10,10 +10,12 @@
 #include "braid/Cost/Machine.h"
 #include "Fuzz.h"
 #include "braid/Cost/OperationTime.h"
+#include "braid/Cost/ScheduleChoice.h"
 
 #include <cmath>
 
 using namespace braid::cost;
+using braid::runtime::ScheduleRequest;
 using namespace braid::fuzz;
 using braid::runtime::DType;
 using braid::runtime::LibraryCall;
@@ -54,6 +56,22 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
       expectTime(times.ofLibrary(matmul));
       expectTime(times.ofRows({{"simple", 10}, {"exp", 1}}, 100, 4096, 4096));
       expectTime(times.ofCopy(1e6));
+    }
+  // A collective on each transport, of one host and of two.
+  ScheduleRequest sum;
+  sum.values = {{70000, 4, false}};
+  for (const Transport &transport : machine->transports)
+    for (const int64_t hosts : {1, 2}) {
+      sum.ranks = hosts * std::min<int64_t>(transport.ranks, 4);
+      sum.topology.places.clear();
+      for (int64_t rank = 0; rank < sum.ranks; ++rank)
+        sum.topology.places.push_back({rank % hosts, 0});
+      const Result<Network> network = networkOf(*machine, transport.name, sum.ranks, sum.topology);
+      if (!network.ok())
+        continue;
+      const Result<ScheduleChoice> choice = leastTime(sum, *network);
+      if (choice.ok())
+        expectTime(choice->seconds);
     }
   return 0;
 }

@@ -22,6 +22,8 @@ from hosts import (PATH, PREFIX, LabError, LabUnavailable, Server, address, addr
 MAX_HOSTS = 64
 PERIOD_US = 5000  # of a quota: short, so that a host that has used its share is not away for long
 START_LIMIT, STOP_LIMIT = 60, 30  # seconds
+NOWHERE = "02:00:00:00:00:01"  # no host's device
+LINK_STATES = ("up", "down", "mute", "deaf")
 UNITS = {"kbit": 10**3, "mbit": 10**6, "gbit": 10**9}
 
 
@@ -42,6 +44,7 @@ class Shape:
     burst: int = 0  # bytes that a link passes at once; 0: a millisecond of the rate, at least 16 KiB
     share: float = 0.0  # of one processor for each host; 0: no quota
     mtu: int = 1500
+    clock: int = 0  # seconds that each host's monotonic clock is ahead of the one before it
 
     def check(self):
         if not 1 <= self.hosts <= MAX_HOSTS:
@@ -53,6 +56,8 @@ class Shape:
             raise LabError(f"a share is from 0.02 to 1024 processors, got {self.share}")
         if not 576 <= self.mtu <= 9000:
             raise LabError(f"an MTU is from 576 to 9000 bytes, got {self.mtu}")
+        if not 0 <= self.clock <= 10**6:
+            raise LabError(f"clocks are 0 to 1000000 s apart, got {self.clock}")
         return self
 
     def burst_bytes(self):
@@ -185,7 +190,8 @@ class Keeper:
             listener.bind(str(self.folder / f"host{host}.socket"))
             listener.listen(128)
             process = self.start(
-                ["--uts", "--ipc", "--mount", "--pid", "--fork", "--kill-child"],
+                ["--uts", "--ipc", "--mount", "--pid", "--fork", "--kill-child"] +
+                (["--time", f"--monotonic={self.shape.clock * host}"] if self.shape.clock else []),
                 [sys.executable, __file__, "serve", self.name, str(host), str(listener.fileno())],
                 self.quotas.folders[host] if self.quotas else None, pass_fds=[listener.fileno()])
         self.expect(process, "ready", f"host {host} does not start")
@@ -219,11 +225,26 @@ class Keeper:
         self.within(process, "tc", "qdisc", "add", "dev", "e0", *bucket)
         self.within(switch, "tc", "qdisc", "add", "dev", f"p{host}", *bucket)
 
+    def lose_frames(self, sender, receiver, lost):
+        """Frames from one host to another go to a device that does not exist. No socket is told."""
+        process = self.processes[1 + sender]
+        for family, place in ("-4", address(receiver)), ("-6", address6(receiver)):
+            if family == "-6" and self.shape.mtu < 1280:
+                continue
+            entry = ["lladdr", NOWHERE, "nud", "permanent"] if lost else []
+            with contextlib.suppress(LabUnavailable if not lost else ()):  # an entry that is not there cannot be taken away
+                self.within(process, "ip", family, "neigh", "replace" if lost else "del", place, "dev", "e0", *entry)
+
     def obey(self, words):
-        """'link HOST up|down' puts a cable in or pulls it; 'off HOST' is a loss of power."""
+        """'link HOST up|down|mute|deaf' puts a cable in, pulls it, or loses what the host sends or what is sent to it; 'off
+        HOST' is a loss of power."""
         host = int(words[1])
         if words[0] == "link":
-            self.within(self.processes[0], "ip", "link", "set", f"p{host}", words[2])
+            for other in range(self.shape.hosts):
+                if other != host and words[2] != "down":
+                    self.lose_frames(host, other, words[2] == "mute")
+                    self.lose_frames(other, host, words[2] == "deaf")
+            self.within(self.processes[0], "ip", "link", "set", f"p{host}", "down" if words[2] == "down" else "up")
         else:
             # The network goes first, so that no connection is closed in an orderly way.
             self.within(self.processes[0], "ip", "link", "set", f"p{host}", "down")

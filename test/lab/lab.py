@@ -89,7 +89,8 @@ class Lab:
         return subprocess.Popen(self.words(host, words), **{"stdin": subprocess.DEVNULL, **options})
 
     def link(self, host, state):
-        """Pulls the cable of a host ("down"), or puts it in again ("up")."""
+        """Pulls the cable of a host ("down"), loses all that it sends ("mute") or that is sent to it ("deaf"), without a word to
+        anybody, or puts it in again ("up")."""
         tell_keeper(self.name, f"link {host} {state}")
 
     def off(self, host):
@@ -142,10 +143,12 @@ def add_shape(parser):
     parser.add_argument("--share", type=float, default=0.0, metavar="X",
                         help="each host's quota, in processors, such as 0.45 (default: no quota)")
     parser.add_argument("--mtu", type=int, default=1500, help="576 to 9000 (default: 1500)")
+    parser.add_argument("--clock", type=int, default=0, metavar="SECONDS",
+                        help="that each host's monotonic clock is ahead of the one before it (default: 0, one clock)")
 
 
 def shape_of(arguments):
-    return Shape(arguments.hosts, arguments.rate, arguments.burst, arguments.share, arguments.mtu).check()
+    return Shape(arguments.hosts, arguments.rate, arguments.burst, arguments.share, arguments.mtu, arguments.clock).check()
 
 
 def run_up(arguments):
@@ -228,7 +231,8 @@ def main():
                "  lab.py exec mine host0 iperf3 -s -1 & lab.py exec mine host1 iperf3 -c host0\n  lab.py down mine\n\n"
                f"Exit status: {UNAVAILABLE} where this machine cannot have test hosts, with the reason; 1 or 2 for other\n"
                "errors; exec and agent give their command's.")
-    import table  # it imports this file
+    import model  # they import this file
+    import table
     commands = parser.add_subparsers(dest="verb", required=True, metavar="COMMAND")
 
     def add(verb, run, text, *names):
@@ -243,12 +247,13 @@ def main():
     add_shape(add("check", run_check, "make a lab and take it down, to see whether this machine can"))
     add("exec", run_exec, "run a command in a host, which is given by number, name or address", "name", "host").add_argument(
         "command", nargs=argparse.REMAINDER)
-    add("link", run_link, "pull the cable of a host, or put it in again", "name", "host").add_argument(
-        "state", choices=["up", "down"])
+    add("link", run_link, "pull the cable of a host, lose what it sends (mute) or what is sent to it (deaf), or put it in again",
+        "name", "host").add_argument("state", choices=keeper.LINK_STATES)
     add("off", run_off, "take the power of a host away", "name", "host")
     add("agent", run_agent, "take ssh's command line; the program agent in a lab's folder calls it", "name").add_argument(
         "words", nargs=argparse.REMAINDER)
-    table.add_arguments(add("table", table.run, "time collectives of PyTorch and MPI over test hosts and on this one"))
+    table.add_arguments(add("table", table.run, "time collectives of Braid, PyTorch and MPI over test hosts and on this one"))
+    model.add_arguments(add("model", model.run, "time one model under several plans over test hosts or on this one"))
     arguments = parser.parse_args()
     if getattr(arguments, "command", None) and arguments.command[0] == "--":
         arguments.command.pop(0)

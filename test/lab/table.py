@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A table of collectives over test hosts and on one host: how long each runner of peers.py takes. Prints figures, asserts
-nothing about them; results are compared before anything is timed."""
+nothing about them; results are compared."""
 import argparse
 import json
 import os
 import pathlib
 import platform
 import re
+import statistics
 import sys
 
 from keeper import rate_bits
@@ -38,18 +39,18 @@ def time_text(seconds):
     return f"{seconds * 1e6:.3g} us"
 
 
-def wire_seconds(operation, size, ranks, rate):
-    """How long the bytes that must leave a rank take on its link."""
-    return OPERATIONS[operation] * (ranks - 1) / ranks * size * 8 / rate_bits(rate)
+def wire_seconds(operation, size, hosts, rate):
+    """How long the bytes that must leave a host take on its link."""
+    return OPERATIONS[operation] * (hosts - 1) / hosts * size * 8 / rate_bits(rate)
 
 
-def cases(arguments, ranks, rate):
+def cases(arguments, hosts, rate):
     """OPERATION:BYTES:REPEAT, and how long all of them take at least."""
     words, total = [], 0.0
     for operation in arguments.operations:
         for size in arguments.sizes:
             # Memory moves at some GB/s.
-            estimate = max(2e-4, wire_seconds(operation, size, ranks, rate) if rate else size / 2e9)
+            estimate = max(2e-4, wire_seconds(operation, size, hosts, rate) if rate else size / 2e9)
             repeat = int(min(max(BUDGET_S / estimate, 3), 400))
             words.append(f"{operation}:{size}:{repeat}")
             total += (repeat + 1) * estimate
@@ -65,39 +66,57 @@ def machine():
     found = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in lines)}
     model = f"{found.get('model name', 'unknown processor')} (family {found.get('cpu family', '?')}, model {found.get('model', '?')})"
     control = pathlib.Path("/proc/sys/net/ipv4/tcp_congestion_control").read_text(encoding="utf-8").strip()
-    return (f"{model}, {os.cpu_count()} cores, Linux {platform.release()}, TCP with {control}; load {os.getloadavg()[0]:.1f} "
-            "before the run")
+    return f"{model}, {os.cpu_count()} cores, Linux {platform.release()}, TCP with {control}; {load()}"
 
 
-def print_table(title, runners, results, ranks, rate, arguments):
+def load():
+    return f"load {os.getloadavg()[0]:.1f} before"
+
+
+def print_table(title, runners, results, hosts, rate, arguments):
+    """Beside a runner's time, the first runner's: above 1 the first one is faster."""
     print(f"\n{title}\n")
     fraction = " of the wire," if rate else ""
-    print("| operation | size |" + "".join(f" {runner.name}: median |{fraction} one processor |" for runner in runners))
-    print("| --- | ---: |" + " ---: | ---: |" * len(runners))
+    print("| operation | size |" + "".join(
+        f" {runner.name}: median |{fraction} one processor |" + (f" / {runners[0].name} |" if runner != runners[0] else "")
+        for runner in runners))
+    print("| --- | ---: |" + " ---: | ---: |" + " ---: | ---: | ---: |" * (len(runners) - 1))
     for operation in arguments.operations:
         for size in arguments.sizes:
             cells = ""
             for runner in runners:
                 if runner.short not in results:
-                    cells += " failed | |"
+                    cells += " failed | |" + (" |" if runner != runners[0] else "")
                     continue
                 seconds, share = results[runner.short][operation, size]
-                wire = f"{wire_seconds(operation, size, ranks, rate) / seconds:.2f}, " if rate else ""
-                cells += f" {time_text(seconds)} | {wire}{share * 100:.0f}% |"
+                wire = f"{wire_seconds(operation, size, hosts, rate) / seconds:.3f}, " if rate else ""
+                cells += f" {time_text(seconds)} | {wire}{'unknown' if share is None else f'{share * 100:.1f}%'} |"
+                if runner != runners[0]:
+                    first = results.get(runners[0].short)
+                    cells += f" {seconds / first[operation, size][0]:.2f} |" if first else " |"
             print(f"| {operation} | {size_text(size)} |{cells}")
     sys.stdout.flush()
 
 
-def run_setting(runners, run, words, record, setting):
+def run_setting(runners, run, words, record, setting, rounds):
+    """The runners take turns; a figure is the median of those of the rounds."""
+    found = {}
+    for _ in range(rounds):
+        for runner in runners:
+            try:
+                for case, figures in measure(runner, words, lambda words, runner=runner: run(runner, words)).items():
+                    found.setdefault(runner.short, {}).setdefault(case, []).append(figures)
+            except PeerFailed as error:
+                print(f"table: {error}", file=sys.stderr)
     results = {}
-    for runner in runners:
-        try:
-            results[runner.short] = measure(runner, words, lambda words, runner=runner: run(runner, words))
-        except PeerFailed as error:
-            print(f"table: {error}", file=sys.stderr)
-            continue
-        record += [dict(setting, runner=runner.short, operation=operation, bytes=size, median_s=seconds, processor_share=share)
-                   for (operation, size), (seconds, share) in results[runner.short].items()]
+    for name, of_cases in found.items():
+        results[name] = {}
+        for (operation, size), rows in of_cases.items():
+            shares = [share for _, share in rows if share is not None]
+            seconds, share = statistics.median(row[0] for row in rows), statistics.median(shares) if shares else None
+            results[name][operation, size] = seconds, share
+            record.append(dict(setting, runner=name, operation=operation, bytes=size, median_s=seconds, processor_share=share,
+                               rounds_s=[row[0] for row in rows]))
     return results
 
 
@@ -115,24 +134,28 @@ def run(arguments):
     described = machine()
     print(described)
     record, complete = [], True
+    each = arguments.ranks_per_host
     for rate in arguments.rates:
         for hosts in arguments.hosts:
             # A tenth of the machine is left for what belongs to no host.
-            share = arguments.share if arguments.share is not None else min(0.9, 0.9 * os.cpu_count() / hosts)
+            share = arguments.share if arguments.share is not None else min(0.9 * each, 0.9 * os.cpu_count() / hosts)
             words, total = cases(arguments, hosts, rate)
+            setting = {"hosts": hosts, "ranks_per_host": each, "rate_bits_per_s": rate_bits(rate), "processors_per_host": share,
+                       "load_average": os.getloadavg()[0]}
+            before = load()
             with Lab(hosts=hosts, rate=rate, share=share) as lab:
-                setting = {"hosts": hosts, "rate_bits_per_s": rate_bits(rate), "processors_per_host": share}
-                results = run_setting(runners, lambda runner, words: runner.on_hosts(lab, words, limit(total)), words, record,
-                                      setting)
-                quota = f"{share:.2f} processors each" if share else "no quota"
-                print_table(f"{hosts} hosts at {rate}, bursts of {lab.shape.burst_bytes()} bytes, {quota}:", runners, results,
-                            hosts, rate, arguments)
-                complete &= len(results) == len(runners)
+                results = run_setting(runners, lambda runner, words: runner.on_hosts(lab, each, words, limit(total)), words,
+                                      record, setting, arguments.rounds)
+            quota = f"{share:.2f} processors each" if share else "no quota"
+            print_table(f"{hosts} hosts at {rate}, {each} {'rank' if each == 1 else 'ranks'} each, bursts of "
+                        f"{lab.shape.burst_bytes()} bytes, {quota}; {before}:", runners, results, hosts, rate, arguments)
+            complete &= len(results) == len(runners)
     for ranks in arguments.ranks:
         words, total = cases(arguments, ranks, None)
+        setting, before = {"hosts": 1, "ranks": ranks, "load_average": os.getloadavg()[0]}, load()
         results = run_setting(runners, lambda runner, words: runner.on_this_host(ranks, words, limit(total)), words, record,
-                              {"hosts": 1, "ranks": ranks})
-        print_table(f"{ranks} ranks on this host:", runners, results, ranks, None, arguments)
+                              setting, arguments.rounds)
+        print_table(f"{ranks} ranks on this host; {before}:", runners, results, ranks, None, arguments)
         complete &= len(results) == len(runners)
     if arguments.json:
         with open(arguments.json, "w", encoding="utf-8") as file:
@@ -140,37 +163,50 @@ def run(arguments):
     return 0 if complete else 1
 
 
-def add_arguments(parser):
-    def several(parse):
-        def split(text):
-            try:
-                return [parse(item) for item in text.split(",") if item]
-            except LabError as error:
-                raise argparse.ArgumentTypeError(str(error)) from None
-        return split
+def argument(parse):
+    """A parser of one option's text, whose errors argparse shows."""
+    def parsed(text):
+        try:
+            return parse(text)
+        except LabError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+    return parsed
 
-    def positive(least):
-        def number(text):
-            if not re.fullmatch(r"[1-9][0-9]?", text) or not least <= int(text) <= 16:
-                raise LabError(f"expects numbers from {least} to 16, got '{text}'")
-            return int(text)
-        return number
 
-    def rate(text):
-        rate_bits(text)
+def several(parse):
+    return argument(lambda text: [parse(item) for item in text.split(",") if item])
+
+
+def number(least, most=16):
+    def parse(text):
+        if not re.fullmatch(r"[1-9][0-9]{0,4}", text) or not least <= int(text) <= most:
+            raise LabError(f"expects numbers from {least} to {most}, got '{text}'")
+        return int(text)
+    return parse
+
+
+def checked_rate(text):
+    rate_bits(text)
+    return text
+
+
+def one_of(names):
+    def parse(text):
+        if text not in names:
+            raise LabError(f"expects some of {', '.join(names)}, got '{text}'")
         return text
+    return parse
 
-    def one_of(names):
-        def name(text):
-            if text not in names:
-                raise LabError(f"expects some of {', '.join(names)}, got '{text}'")
-            return text
-        return name
-    parser.add_argument("--hosts", type=several(positive(2)), default=[2, 4], metavar="N,...", help="(default: 2,4)")
-    parser.add_argument("--rates", type=several(rate), default=["100mbit", "1gbit"], metavar="RATE,...",
+
+def add_arguments(parser):
+    parser.add_argument("--hosts", type=several(number(2)), default=[2, 4], metavar="N,...", help="(default: 2,4)")
+    parser.add_argument("--rates", type=several(checked_rate), default=["100mbit", "1gbit"], metavar="RATE,...",
                         help="of the links (default: 100mbit,1gbit)")
-    parser.add_argument("--ranks", type=several(positive(2)), default=[2], metavar="N,...",
+    parser.add_argument("--ranks", type=several(number(2)), default=[2], metavar="N,...",
                         help="on this host, without a lab (default: 2)")
+    parser.add_argument("--ranks-per-host", type=argument(number(1)), default=1, metavar="N", help="(default: 1)")
+    parser.add_argument("--rounds", type=argument(number(1, 1000)), default=1, metavar="N",
+                        help="the runners take turns so often, and the median of each counts (default: 1)")
     parser.add_argument("--sizes", type=several(size_bytes), metavar="SIZE,...",
                         default=[1 << shift for shift in (12, 16, 20, 24, 26)], help="(default: 4KiB,64KiB,1MiB,16MiB,64MiB)")
     parser.add_argument("--operations", type=several(one_of(list(OPERATIONS))), default=list(OPERATIONS), metavar="NAME,...",

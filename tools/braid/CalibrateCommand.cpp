@@ -8,6 +8,8 @@
 #include "braid/Pipelines/Compile.h"
 #include "braid/Runtime/Calibrate.h"
 #include "braid/Runtime/Files.h"
+#include "runtime/lib/Launcher/Launcher.h"
+#include "runtime/lib/Tool/RunHosts.h"
 
 #include "mlir/Parser/Parser.h"
 
@@ -104,16 +106,17 @@ static std::string summary(const runtime::Calibration &calibration, const std::s
                         machine.overheads->eventSeconds * 1e6);
   for (size_t i = 0; i < machine.transports.size(); ++i) {
     const cost::Transport &transport = machine.transports[i];
-    const cost::Interference &beside = machine.interference[i];
+    const cost::Interference &matmul = machine.interference[2 * i],
+                             &memory = machine.interference[2 * i + 1];
     const cost::TransferPoint &last = transport.transfers.back();
     out << "  " << transport.name << " of " << transport.ranks << " ranks: "
-        << llvm::format("start %.2f us, message %.2f us, copy %.1f GB/s, reduce %.1f GB/s; beside "
-                        "communication, computation takes %.2f times as long\n",
+        << llvm::format("start %.2f us, message %.2f us, %.1f GB/s received, %.1f GB/s reduced; "
+                        "beside communication, products take %.2f and copies %.2f times as long\n",
                         transport.startSeconds * 1e6, transport.messageSeconds * 1e6,
-                        static_cast<double>(last.bytes) / last.copySeconds * 1e-9,
+                        static_cast<double>(last.bytes) / last.receiveSeconds * 1e-9,
                         static_cast<double>(last.bytes) / last.reduceSeconds * 1e-9,
-                        beside.computeSlowdown);
-    out << "    all_reduces of 64 bytes a rank and more, predicted:";
+                        matmul.computeSlowdown, memory.computeSlowdown);
+    out << "    all_reduces of 896 bytes and more, predicted:";
     for (double error : calibration.allReduceErrors[i])
       out << llvm::format(" %+.0f %%", error * 100);
     out << "\n";
@@ -130,6 +133,95 @@ static std::string summary(const runtime::Calibration &calibration, const std::s
   return text;
 }
 
+/// Starts this command on the hosts.
+static int startOnHosts(const CalibrateArgs &args, const std::string &path) {
+  runtime::Result<std::vector<runtime::HostRanks>> hosts = runtime::parseHosts(args.hosts);
+  if (!hosts.ok())
+    return fail("--hosts: " + hosts.status().message());
+  runtime::Result<std::string> program = runtime::programPath();
+  if (!program.ok())
+    return fail(program.status().message());
+  runtime::LaunchRequest request;
+  request.hosts = std::move(*hosts);
+  request.agent = runtime::splitWords(args.agent.empty() ? runtime::kDefaultAgent : args.agent);
+  request.starter = {*program, "run", runtime::kStartRanks};
+  request.command = {*program, "calibrate", "--links", "-o", path};
+  if (!args.name.empty())
+    request.command.insert(request.command.end(), {"--name", args.name});
+  if (args.quick)
+    request.command.emplace_back("--quick");
+  llvm::SmallString<256> directory;
+  if (llvm::sys::fs::current_path(directory))
+    return fail("--hosts: cannot find the current directory");
+  request.directory = directory.str().str();
+  request.environment = runtime::forwardedVariables(runtime::processEnvironment());
+  const runtime::LaunchOutcome outcome = runtime::launchRanks(request);
+  if (!outcome.message.empty())
+    llvm::errs() << "braid: error: " << outcome.message << "\n";
+  return outcome.exitStatus;
+}
+
+/// Adds a link to the machine file, which need not exist yet.
+static runtime::Status addLink(const std::string &path, const std::string &name, bool isQuick,
+                               const cost::Link &link) {
+  cost::Machine machine;
+  if (llvm::sys::fs::exists(path)) {
+    runtime::Result<cost::Machine> known = cost::openMachine(path);
+    if (!known.ok())
+      return known.status();
+    machine = std::move(*known);
+    if (!machine.measurement)
+      return runtime::Status::error("'", path, "' is a published machine, links are measured");
+  } else {
+    machine.name = name.empty() ? llvm::sys::path::stem(path).str() : name;
+    machine.processor = runtime::hostProcessor();
+    machine.measurement = runtime::measurementNow(isQuick);
+  }
+  std::vector<cost::Link> &links = machine.links;
+  links.erase(std::remove_if(links.begin(), links.end(),
+                             [&](const cost::Link &other) { return other.name == link.name; }),
+              links.end());
+  links.insert(links.begin(), link);
+  const std::string text = cost::machineToJson(machine);
+  if (runtime::Result<cost::Machine> back = cost::machineFromJson(text); !back.ok())
+    return runtime::Status::error("what was measured makes no machine file: ",
+                                  back.status().message());
+  return runtime::writeFile(path, {{text.data(), text.size()}});
+}
+
+static int measureLinks(const CalibrateArgs &args, const std::string &path) {
+  if (!args.hosts.empty())
+    return startOnHosts(args, path);
+  runtime::Result<std::optional<runtime::LaunchInfo>> launch =
+      runtime::launchInfo(runtime::processEnvironment());
+  if (!launch.ok())
+    return fail(launch.status().message());
+  if (!*launch)
+    return fail("--links expects --hosts, or a launcher that starts a process on each host");
+  runtime::LinkCalibration options;
+  options.quick = args.quick;
+  runtime::Result<std::optional<cost::Link>> measured = runtime::measureLinks(**launch, options);
+  if (!measured.ok())
+    return fail("links: " + measured.status().message());
+  if (!*measured)
+    return kDone;
+  const cost::Link &link = **measured;
+  if (runtime::Status status = addLink(path, args.name, args.quick, link); !status.ok())
+    return fail(status.message());
+  llvm::outs() << link.name
+               << llvm::format(": latency %.1f us, %.2f MB/s, %.2f MB/s both ways at once",
+                               link.latencySeconds * 1e6, link.bytesPerSecond * 1e-6,
+                               *link.bothWaysBytesPerSecond * 1e-6);
+  if (link.hostBytesPerSecond)
+    llvm::outs() << llvm::format(", %.2f MB/s to all peers of a host",
+                                 *link.hostBytesPerSecond * 1e-6);
+  if (link.processorBytesPerSecond)
+    llvm::outs() << llvm::format(", %.0f MB/s by a processor",
+                                 *link.processorBytesPerSecond * 1e-6);
+  llvm::outs() << "\nwrote " << path << "\n";
+  return kDone;
+}
+
 int runCalibrate(const CalibrateArgs &args) {
   std::string path = args.output.empty() ? cost::defaultMachinePath() : args.output;
   if (path.empty())
@@ -140,10 +232,12 @@ int runCalibrate(const CalibrateArgs &args) {
       return fail("cannot create '" + llvm::sys::path::parent_path(path) + "': " + error.message());
   if (runtime::Status status = runtime::checkWritable(path); !status.ok())
     return fail(status.message());
+  if (args.links)
+    return measureLinks(args, path);
   for (const std::string &transport : args.transports)
     if (transport != "threads" && transport != "shm")
       return fail("--transports expects threads or shm, got '" + transport +
-                  "': no others can be measured yet");
+                  "': links between hosts are measured with --links");
 
   Progress progress;
   progress.step("compiling kernels on rows");

@@ -74,6 +74,10 @@ struct CalibrateArgs {
   std::vector<std::string> transports; ///< empty: all
   bool quick = false;
   double maxLoad = 0.25; ///< cores that other programs may use
+  /// Measures links between the hosts of a job in place of this host, and adds them to the file.
+  bool links = false;
+  std::string hosts; ///< that the job's processes are started on; empty: a launcher has
+  std::string agent; ///< empty: ssh
 };
 int runCalibrate(const CalibrateArgs &args);
 

@@ -125,22 +125,36 @@ void addExplain(CLI::App &app, ExplainArgs &args, int &status) {
       "print the steps of each rank in the collectives instead, or only in those named so "
       "(--schedule=NAME)");
   schedule->expected(0, 1);
-  cmd->add_option("--algorithm", args.schedule.algorithm,
-                  "with --schedule: direct, one_shot, ring, recursive_doubling, tree or "
-                  "hierarchical (default: direct, which is how the transports threads and shm "
-                  "move values)")
-      ->needs(schedule);
-  cmd->add_option("--chunk", args.schedule.chunkBytes,
-                  "with --schedule: the longest message, in bytes (default: 262144)")
+  CLI::Option *algorithm =
+      cmd->add_option("--algorithm", args.schedule.algorithm,
+                      "with --schedule: direct, one_shot, ring, recursive_doubling, tree or "
+                      "hierarchical (default: the one that the transport runs)");
+  algorithm->needs(schedule);
+  CLI::Option *chunk =
+      cmd->add_option("--chunk", args.schedule.chunkBytes,
+                      "with --schedule: the longest message, in bytes (default: the transport's)");
+  chunk->needs(schedule);
+  cmd->add_option("--transport", args.schedule.transport,
+                  "with --schedule: threads, shm or ucx (default: threads)")
+      ->check(CLI::IsMember({"threads", "shm", "ucx"}))
       ->needs(schedule);
   cmd->add_option("--ranks-per-host", args.schedule.ranksPerHost,
                   "with --schedule: as if so many consecutive ranks of a group shared a host "
                   "(default: all of them)")
       ->needs(schedule);
+  CLI::Option *machine = cmd->add_option(
+      "--machine", args.schedule.machine,
+      "with --schedule: print the times of the algorithms on this machine, a file or a name, and "
+      "which takes the least");
+  machine->needs(schedule)->excludes(algorithm)->excludes(chunk);
+  cmd->add_flag("--any-order", args.schedule.anyOrder,
+                "with --machine: also algorithms whose sums are not those of rank order")
+      ->needs(machine);
   cmd->footer("Examples:\n"
               "  braid explain minilm.braid\n"
               "  braid explain minilm.braid --procedure main --rank 1 --json\n"
-              "  braid explain minilm.braid --schedule=attention.output --algorithm ring");
+              "  braid explain minilm.braid --schedule=attention.output --algorithm ring\n"
+              "  braid explain minilm.braid --schedule --machine h100 --ranks-per-host 8");
   cmd->callback([&args, &status, schedule] {
     args.hasSchedule = schedule->count() > 0;
     status = runExplain(args);
@@ -174,8 +188,19 @@ void addCalibrate(CLI::App &app, CalibrateArgs &args, int &status) {
       ->check(CLI::Range(0.0, 1e6).description(""));
   cmd->add_flag("--quick", args.quick,
                 "measure few sizes once: shows that it works, but not how fast the host is");
-  cmd->footer("Takes about a minute; the host should do nothing else.\n\nExample:\n"
+  CLI::Option *links = cmd->add_flag(
+      "--links", args.links,
+      "measure the links between hosts instead, by a process on each, and put them into the file "
+      "(on the first host); with --hosts, or started by torchrun, mpirun or srun");
+  CLI::Option *hosts =
+      cmd->add_option("--hosts", args.hosts, "with --links: start a process on each of these")
+          ->type_name("a,b,...")
+          ->needs(links);
+  cmd->add_option("--agent", args.agent, "with --hosts: what reaches them (default: ssh)")
+      ->needs(hosts);
+  cmd->footer("Takes about a minute; the host should do nothing else.\n\nExamples:\n"
               "  braid calibrate -o machine.json\n"
+              "  braid calibrate --links --hosts a,b,c -o machine.json\n"
               "  braid run minilm.braid --random-weights 1 --random-inputs 1 --repeat 20 --machine "
               "machine.json");
   cmd->callback([&] { status = runCalibrate(args); });

@@ -148,6 +148,17 @@ cost::Processor hostProcessor() {
           vectorKernels().isa, caches()};
 }
 
+cost::Measurement measurementNow(bool isQuick) {
+  cost::Measurement measurement;
+  measurement.at = utcNow();
+  measurement.version = version();
+  const dnnl_version_t *library = dnnl_version();
+  measurement.library = "oneDNN " + std::to_string(library->major) + "." +
+                        std::to_string(library->minor) + "." + std::to_string(library->patch);
+  measurement.repetitions = isQuick ? 1 : 25;
+  return measurement;
+}
+
 Result<Calibration> calibrate(const CalibrateOptions &options) {
   const double usable = usableCores();
   const Foreign before;
@@ -169,7 +180,7 @@ Result<Calibration> calibrate(const CalibrateOptions &options) {
   std::vector<std::pair<std::string, std::function<Status()>>> parts;
   // Transports come first: their processes are forked before the crew's threads exist.
   std::vector<int64_t> groups;
-  for (int64_t ranks = 2; ranks <= std::max<int64_t>(2, cores); ranks *= 2)
+  for (int64_t ranks = 2; ranks <= std::max<int64_t>(4, cores); ranks *= 2)
     groups.push_back(ranks);
   parts.emplace_back("launches, calls and events", [&]() -> Status {
     ASSIGN_OR_RETURN(machine.overheads, measureOverheads(options.quick));
@@ -183,9 +194,11 @@ Result<Calibration> calibrate(const CalibrateOptions &options) {
                              measureTransport(transport, ranks, options.quick,
                                               result.allReduceErrors.emplace_back()));
             machine.transports.push_back(std::move(measured));
-            ASSIGN_OR_RETURN(cost::Interference beside,
-                             measureInterference(transport, ranks, options.quick));
-            machine.interference.push_back(std::move(beside));
+            for (const char *kind : {"matmul", "memory"}) {
+              ASSIGN_OR_RETURN(cost::Interference beside,
+                               measureInterference(transport, ranks, kind, options.quick));
+              machine.interference.push_back(std::move(beside));
+            }
             return {};
           });
   std::vector<int64_t> busy{1};
@@ -223,17 +236,11 @@ Result<Calibration> calibrate(const CalibrateOptions &options) {
     result.seconds.emplace_back(parts[i].first, secondsSince(partBegin));
   }
 
-  cost::Measurement &measurement = machine.measurement.emplace();
-  measurement.at = utcNow();
+  cost::Measurement &measurement = machine.measurement.emplace(measurementNow(options.quick));
   measurement.seconds = secondsSince(begin);
-  measurement.version = version();
-  const dnnl_version_t *library = dnnl_version();
-  measurement.library = "oneDNN " + std::to_string(library->major) + "." +
-                        std::to_string(library->minor) + "." + std::to_string(library->patch);
-  measurement.repetitions = options.quick ? 1 : 25;
   measurement.foreignCores = meanwhile.cores();
   measurement.medianOverLeast = 1 + spread;
-  measurement.missing["ucx"] = "this version has no transport between hosts";
+  measurement.missing["links"] = "`braid calibrate --links` measures them";
   measurement.missing["nccl"] = "GPUs are not measured";
   if (!options.rowKernels)
     measurement.missing["row_operations"] = "needs the compiler";

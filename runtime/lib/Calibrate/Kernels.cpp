@@ -107,7 +107,7 @@ protected:
   const Nothing source;
 
 private:
-  RunControl control{1, {{QueueKind::compute, "compute"}}, 0, 0};
+  RunControl control{1, {{QueueKind::compute, "compute"}}, 0, {}};
   Team team{1};
   std::vector<std::vector<std::byte>> scratch{1};
 };

@@ -29,7 +29,9 @@ Result<cost::Overheads> measureOverheads(bool quick);
 /// from the measured one, as a part of it.
 Result<cost::Transport> measureTransport(const std::string &name, int64_t ranks, bool quick,
                                          std::vector<double> &errors);
-Result<cost::Interference> measureInterference(const std::string &name, int64_t ranks, bool quick);
+/// Beside computation of a kind: "matmul" or "memory".
+Result<cost::Interference> measureInterference(const std::string &name, int64_t ranks,
+                                               const std::string &kind, bool quick);
 
 } // namespace braid::runtime
 #endif // BRAID_CALIBRATE_PARTS_H

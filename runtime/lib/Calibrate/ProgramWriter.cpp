@@ -163,7 +163,7 @@ void ProgramWriter::eventThereAndBack() {
 }
 
 uint32_t ProgramWriter::start(CollectiveKind kind, const std::string &identity, View input,
-                              View output) {
+                              View output, const std::vector<std::pair<int64_t, int64_t>> &pairs) {
   fb::RecordT record;
   record.event = main().num_events;
   add(kComputeQueue, std::move(record));
@@ -177,6 +177,9 @@ uint32_t ProgramWriter::start(CollectiveKind kind, const std::string &identity, 
   start.inputs.push_back(std::move(input));
   start.outputs.push_back(std::move(output));
   start.identity = identity;
+  for (const auto &[source, target] : pairs)
+    for (int64_t position : {source, target})
+      start.pairs.push_back(static_cast<uint32_t>(position));
   start.done = main().num_events;
   add(kCommunicationQueue, std::move(start));
   return main().num_events++;

@@ -39,7 +39,8 @@ public:
   /// From the compute queue to the communication queue and back.
   void eventThereAndBack();
   /// Begins a collective when the compute queue is here; returns its event.
-  uint32_t start(CollectiveKind kind, const std::string &identity, View input, View output);
+  uint32_t start(CollectiveKind kind, const std::string &identity, View input, View output,
+                 const std::vector<std::pair<int64_t, int64_t>> &pairs = {});
   void wait(uint32_t event);
 
   /// The only entry of a model in a world of such ranks.

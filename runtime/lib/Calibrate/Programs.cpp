@@ -3,34 +3,26 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Measures the executor and the transports by programs that it runs.
+// Measures the executor by programs that it runs.
 //
 //===----------------------------------------------------------------------===//
 #include "Parts.h"
 #include "ProgramWriter.h"
 #include "braid/Base/StatusMacros.h"
-#include "braid/Cost/ScheduleTime.h"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <chrono>
-#include <limits>
 
 namespace braid::runtime {
 
 using Json = nlohmann::json;
 
-static double quantileOf(std::vector<double> numbers, size_t parts, size_t part) {
-  const size_t at = numbers.size() * part / parts;
-  std::nth_element(numbers.begin(), numbers.begin() + static_cast<std::ptrdiff_t>(at),
-                   numbers.end());
-  return numbers[at];
-}
-static double median(std::vector<double> numbers) { return quantileOf(std::move(numbers), 2, 1); }
-/// A rank that the system stops for a moment holds up the others: the upper half tells of that.
-static double lowerQuartile(std::vector<double> numbers) {
-  return quantileOf(std::move(numbers), 4, 1);
+static double median(std::vector<double> numbers) {
+  const auto half = numbers.begin() + static_cast<std::ptrdiff_t>(numbers.size() / 2);
+  std::nth_element(numbers.begin(), half, numbers.end());
+  return *half;
 }
 
 /// The median time of a run.
@@ -76,122 +68,15 @@ Result<cost::Overheads> measureOverheads(bool quick) {
 }
 
 //===----------------------------------------------------------------------===//
-// Transports
-//===----------------------------------------------------------------------===//
-
-/// Bytes from one rank to another, from which those of a collective follow.
-static std::vector<int64_t> partSizes(bool quick) {
-  if (quick)
-    return {64, 4096};
-  std::vector<int64_t> sizes;
-  for (int64_t bytes = 64; bytes <= int64_t(16) << 20; bytes *= 4)
-    sizes.push_back(bytes);
-  return sizes;
-}
-
-Result<cost::Transport> measureTransport(const std::string &name, int64_t ranks, bool quick,
-                                         std::vector<double> &errors) {
-  struct Kind {
-    CollectiveKind kind;
-    const char *name;
-    int64_t inputParts, outputParts;
-  };
-  const Kind kinds[] = {{CollectiveKind::allGather, "all_gather", 1, ranks},
-                        {CollectiveKind::reduceScatter, "reduce_scatter", ranks, 1},
-                        {CollectiveKind::allReduce, "all_reduce", ranks, ranks}};
-  ProgramWriter writer(ranks);
-  const std::vector<int64_t> sizes = partSizes(quick);
-  const auto largest = static_cast<uint64_t>(sizes.back() * ranks);
-  auto repeats = [&](int64_t bytes) { return quick ? 1 : bytes <= 1 << 16 ? 25 : 9; };
-  for (const Kind &kind : kinds)
-    for (int64_t bytes : sizes)
-      for (int i = 0; i < repeats(bytes); ++i) {
-        const int64_t elements = bytes / int64_t(sizeof(float));
-        // The inputs were just written, as in a model.
-        const std::vector<int64_t> input{kind.inputParts * elements},
-            output{kind.outputParts * elements};
-        writer.copy(writer.local(0, input), writer.symmetric(0, input));
-        writer.wait(writer.start(kind.kind,
-                                 std::string(kind.name) + "." + std::to_string(bytes) + "." +
-                                     std::to_string(i),
-                                 writer.symmetric(0, input), writer.symmetric(largest, output)));
-      }
-  WorldOptions options;
-  options.transport = name;
-  ASSIGN_OR_RETURN(const ProgramWriter::Ready ready, writer.load(options));
-  for (int i = 0; i < (quick ? 1 : 4); ++i) {
-    RETURN_IF_ERROR(ready.execution->run());
-    if (i == 0)
-      ready.execution->resetStatistics();
-  }
-  if (quick)
-    RETURN_IF_ERROR(ready.execution->run());
-  std::map<std::string, std::vector<double>> times; // by kind and bytes
-  const Json report = Json::parse(ready.execution->report());
-  for (const Json &collective : report["collectives"]) {
-    std::string identity = collective["identity"]; // "@main/all_gather.64.3"
-    identity = identity.substr(identity.find('/') + 1);
-    times[identity.substr(0, identity.rfind('.'))].push_back(
-        collective["comm_s"].get<double>() - collective["peer_wait_s"].get<double>());
-  }
-  // Fewer bytes take no longer than more.
-  auto secondsOf = [&](const char *kind, int64_t bytes) {
-    double least = std::numeric_limits<double>::infinity();
-    for (int64_t more : sizes)
-      if (more >= bytes)
-        least = std::min(least,
-                         lowerQuartile(times.at(std::string(kind) + "." + std::to_string(more))));
-    return least;
-  };
-  cost::Transport transport;
-  transport.name = name;
-  transport.ranks = ranks;
-  // Of next to no bytes: an all_reduce awaits two messages one after the other, an all_gather one.
-  const int64_t least = sizes.front();
-  const double one = secondsOf("all_gather", least), two = secondsOf("all_reduce", least);
-  transport.messageSeconds = std::clamp(two - one, 0.0, one);
-  transport.startSeconds = one - transport.messageSeconds;
-  for (size_t i = 1; i < sizes.size(); ++i) {
-    const int64_t bytes = sizes[i];
-    // A rank copies its own part while the messages come, then those of the others; or it adds
-    // theirs to its own.
-    const auto parts = static_cast<double>(ranks), others = parts - 1;
-    const double gather = secondsOf("all_gather", bytes) - transport.startSeconds,
-                 scatter = secondsOf("reduce_scatter", bytes) - one;
-    const double each = gather / parts;
-    const double copied =
-        each >= transport.messageSeconds ? each : (gather - transport.messageSeconds) / others;
-    transport.transfers.push_back({bytes, std::max(0.0, copied), std::max(0.0, scatter / others)});
-  }
-  for (size_t i = transport.transfers.size() - 1; i-- > 0;) {
-    cost::TransferPoint &point = transport.transfers[i], &next = transport.transfers[i + 1];
-    point.copySeconds = std::min(point.copySeconds, next.copySeconds);
-    point.reduceSeconds = std::min(point.reduceSeconds, next.reduceSeconds);
-  }
-  cost::Machine machine;
-  machine.transports = {transport};
-  ASSIGN_OR_RETURN(const cost::Network network, cost::networkOf(machine, name, ranks));
-  for (int64_t bytes : sizes) {
-    ScheduleRequest request;
-    request.kind = CollectiveKind::allReduce;
-    request.ranks = ranks;
-    request.values = {{ranks * bytes, sizeof(float), false}};
-    ASSIGN_OR_RETURN(const cost::CollectiveTime predicted, cost::timeOf(request, network));
-    errors.push_back(predicted.seconds / secondsOf("all_reduce", bytes) - 1);
-  }
-  return transport;
-}
-
-//===----------------------------------------------------------------------===//
 // Interference
 //===----------------------------------------------------------------------===//
 
-/// The times of rank 0's matmuls and collectives in the last run.
+/// The times of rank 0's computation and collectives in the last run.
 struct Spans {
   std::vector<std::pair<double, double>> compute, communication; ///< begin and end
 };
 
-static Result<Spans> traced(const ProgramWriter::Ready &ready) {
+static Result<Spans> traced(const ProgramWriter::Ready &ready, const std::string &operation) {
   for (int i = 0; i < 2; ++i)
     RETURN_IF_ERROR(ready.execution->run());
   ASSIGN_OR_RETURN(const std::string text, ready.execution->trace());
@@ -202,7 +87,7 @@ static Result<Spans> traced(const ProgramWriter::Ready &ready) {
       continue;
     const double begin = event["ts"];
     const std::pair<double, double> span{begin, begin + event["dur"].get<double>()};
-    if (event["args"]["operation"] == "matmul")
+    if (event["args"]["operation"] == operation)
       spans.compute.push_back(span);
     else if (event["cat"] == "communication")
       spans.communication.push_back(span);
@@ -219,14 +104,20 @@ static double medianDuration(const std::vector<std::pair<double, double>> &spans
   return durations.empty() ? 0 : median(durations);
 }
 
-Result<cost::Interference> measureInterference(const std::string &name, int64_t ranks, bool quick) {
-  const int matmuls = quick ? 2 : 40, collectives = quick ? 2 : 80;
-  const int64_t elements = quick ? 1024 : 1 << 18; // 1 MiB
+Result<cost::Interference> measureInterference(const std::string &name, int64_t ranks,
+                                               const std::string &kind, bool quick) {
+  const bool multiplies = kind == "matmul";
+  // About as long on both queues.
+  const int computations = quick ? 2 : multiplies ? 40 : 60, collectives = quick ? 2 : 20;
+  const int64_t elements = quick ? 1024 : 1 << 20;        // 4 MiB
+  const int64_t copied = quick ? 1024 : int64_t(1) << 18; // 1 MiB, out of many
+  const uint64_t pool = quick ? 2 : 32;
   constexpr double kEver = 1e18;
   WorldOptions options;
   options.transport = name;
   options.trace = true;
-  // Only products, only collectives, and both.
+  options.pin = true;
+  // Only computation, only collectives, and both.
   Spans spans[3];
   for (int which = 0; which < 3; ++which) {
     ProgramWriter writer(ranks);
@@ -236,12 +127,20 @@ Result<cost::Interference> measureInterference(const std::string &name, int64_t 
       events.push_back(writer.start(
           CollectiveKind::allReduce, "c" + std::to_string(i), writer.symmetric(0, {elements}),
           writer.symmetric(static_cast<uint64_t>(elements) * sizeof(float), {elements})));
-    for (int i = 0; computes && i < matmuls; ++i)
-      writer.matmul(256, quick ? 64 : 512, quick ? 64 : 512);
+    auto place = [&](int i) {
+      return writer.local(static_cast<uint64_t>(i) % pool * static_cast<uint64_t>(copied) *
+                              sizeof(float),
+                          {copied});
+    };
+    for (int i = 0; computes && i < computations; ++i)
+      if (multiplies)
+        writer.matmul(256, quick ? 64 : 512, quick ? 64 : 512);
+      else
+        writer.copy(place(i), place(i + 1));
     for (uint32_t event : events)
       writer.wait(event);
     ASSIGN_OR_RETURN(const ProgramWriter::Ready ready, writer.load(options));
-    ASSIGN_OR_RETURN(spans[which], traced(ready));
+    ASSIGN_OR_RETURN(spans[which], traced(ready, multiplies ? "matmul" : "copy"));
   }
   const auto &both = spans[2];
   const double from = std::max(both.compute.front().first, both.communication.front().first),
@@ -253,6 +152,7 @@ Result<cost::Interference> measureInterference(const std::string &name, int64_t 
   cost::Interference result;
   result.transport = name;
   result.ranks = ranks;
+  result.kind = kind;
   result.computeSlowdown = slowdown(both.compute, spans[0].compute);
   result.communicationSlowdown = slowdown(both.communication, spans[1].communication);
   return result;

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 #include "MessageSlots.h"
+#include "Plan.h"
 
 #include <algorithm>
 #include <tuple>
@@ -20,8 +21,15 @@ std::vector<RankQueue> Collective::missing() const {
     else if (kind == CollectiveKind::send && slot.awaitsRoom())
       result.push_back({slot.target, slot.targetQueue});
   } else if (group) {
+    // A rank with which no message is exchanged is not waited for.
+    auto exchanges = [&](int64_t rank) {
+      const auto at = static_cast<size_t>(
+          std::find(group->ranks.begin(), group->ranks.end(), rank) - group->ranks.begin());
+      return !plan || plan->sends[at] > 0 || plan->takes[at] > 0;
+    };
     for (int64_t rank : group->missing(position))
-      result.push_back({rank, group->queue});
+      if (exchanges(rank))
+        result.push_back({rank, group->queue});
   }
   return result;
 }
@@ -63,20 +71,69 @@ std::string signature(const Collective &c) {
   return c.path ? text + " in " + *c.path : text;
 }
 
-bool agree(const Collective &a, const Collective &b) {
-  auto operation = [](const Collective &c) {
-    return std::tie(c.kind, c.algorithm, c.role, c.dim, c.concatDim, c.root, c.pairs);
-  };
-  auto types = [](const CollectiveValue &v) {
-    return std::tie(v.dtype, v.input.shape, v.input.strides, v.output.shape, v.output.strides);
-  };
-  return operation(a) == operation(b) && (!hasReduction(a.kind) || a.reduce == b.reduce) &&
-         std::equal(a.values.begin(), a.values.end(), b.values.begin(), b.values.end(),
-                    [&](const auto &x, const auto &y) { return types(x) == types(y); });
+namespace {
+
+/// FNV-1a, which is the same in all processes.
+class Hash {
+public:
+  Hash &add(const std::string &text) {
+    for (char c : text)
+      add(static_cast<unsigned char>(c));
+    return add(uint64_t(256)); // "ab", "c" differs from "a", "bc"
+  }
+  Hash &add(uint64_t number) {
+    for (int i = 0; i < 8; ++i, number >>= 8)
+      state = (state ^ (number & 255)) * 1099511628211U;
+    return *this;
+  }
+  Hash &add(const std::vector<int64_t> &numbers) {
+    add(numbers.size());
+    for (int64_t number : numbers)
+      add(static_cast<uint64_t>(number));
+    return *this;
+  }
+  uint64_t value() const { return state; }
+
+private:
+  uint64_t state = 14695981039346656037U;
+};
+
+} // namespace
+
+uint64_t operationHash(const Collective &c) {
+  Hash hash;
+  hash.add(static_cast<uint64_t>(c.kind)).add(static_cast<uint64_t>(c.algorithm)).add(c.role);
+  if (hasReduction(c.kind))
+    hash.add(static_cast<uint64_t>(c.reduce));
+  hash.add(std::vector<int64_t>{c.dim, c.concatDim, c.root});
+  for (const auto &[source, target] : c.pairs)
+    hash.add(std::vector<int64_t>{source, target});
+  hash.add(c.group->ranks);
+  for (const CollectiveValue &value : c.values)
+    hash.add(static_cast<uint64_t>(value.dtype))
+        .add(value.input.shape)
+        .add(value.input.strides)
+        .add(value.output.shape)
+        .add(value.output.strides);
+  return hash.value();
 }
 
-bool isSameOperation(const Collective &a, const Collective &b) {
-  return a.name == b.name && (a.path && b.path ? *a.path == *b.path : a.path == b.path);
+uint64_t identityHash(const Collective &c) {
+  return Hash().add(c.name).add(c.path ? *c.path : std::string()).value();
+}
+
+bool Transport::run(const Collective &c, const SymmetricHeap &heap, RunControl &control,
+                    QueueState &self) {
+  if (isPointToPoint(c.kind))
+    return sendOrReceive(c, heap, control, self) && !control.failed();
+  CollectiveRun *run = begin(c, heap, control, self);
+  if (!run)
+    return false;
+  while (!run->advance() && run->wait()) {
+  }
+  if (control.failed())
+    run->abandon();
+  return !control.failed();
 }
 
 } // namespace braid::runtime

@@ -42,6 +42,27 @@ void setParts(const Collective &c, int64_t ranks, CollectiveValue &value) {
       runsOf(part, size, receives ? packed : source.strides, sends ? packed : dest.strides);
 }
 
+ScheduleRequest requestOf(const Collective &c) {
+  ScheduleRequest request;
+  request.kind = c.kind;
+  request.ranks = static_cast<int64_t>(c.group->ranks.size());
+  request.root = c.root;
+  request.pairs = c.pairs;
+  request.topology = c.group->topology;
+  for (const CollectiveValue &value : c.values) {
+    ScheduleValue one{value.bytes(), byteSize(value.dtype), false};
+    one.inPlace = c.kind == CollectiveKind::allReduce && value.input.offset == value.output.offset;
+    request.values.push_back(one);
+  }
+  return request;
+}
+
+ScheduleRequest requestOf(const Collective &c, const std::string &transport) {
+  ScheduleRequest request = requestOf(c);
+  chooseSchedule(request, transport);
+  return request;
+}
+
 ByteRange reducedRange(const CollectiveValue &value, int64_t position, int64_t ranks) {
   constexpr int64_t kLine = 64;
   const int64_t elements = value.numElements(), size = byteSize(value.dtype);

@@ -10,12 +10,18 @@
 #define BRAID_COLLECTIVE_COLLECTIVEPARTS_H
 
 #include "Transport.h"
+#include "braid/Collective/Schedule.h"
 
 namespace braid::runtime {
 
 /// Sets what follows from the views of a value of `c`: the runs of a part, and where the parts lie.
 /// The program was verified (Program/ProgramCollectives.cpp), so the dimensions exist and divide.
 void setParts(const Collective &c, int64_t ranks, CollectiveValue &value);
+
+/// What the schedule of a collective depends on.
+ScheduleRequest requestOf(const Collective &c);
+/// And the schedule that a transport runs where no machine is known.
+ScheduleRequest requestOf(const Collective &c, const std::string &transport);
 
 /// The bytes of an all_reduce's value, in logical order, that the rank at `position` reduces: whole
 /// lines of 64 elements.

@@ -3,337 +3,527 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 #include "Engine.h"
+#include "Staging.h"
 #include "braid/Base/StatusMacros.h"
 #include "runtime/lib/Sync/SchedulePoint.h"
 
 #include <algorithm>
-#include <cstring>
-#include <unistd.h>
-#if defined(__x86_64__)
-#include <emmintrin.h>
-#endif
 
 namespace braid::runtime {
 
-/// What a rank has just reduced is still in a cache when the others read it, and ranks that share a
-/// core do not wait for each other often.
-static constexpr int64_t kChunkBytes = int64_t(1) << 20;
-/// An all_reduce of two ranks of up to so many bytes takes one step instead of two. They move as
-/// many bytes then as in two steps; more ranks would move more.
-static constexpr int64_t kOneShotBytes = int64_t(128) << 10;
+/// So many steps beyond the first that is not done may run before it; more with many ranks, as
+/// steps of one chunk stand together. With many more, messages that are not needed yet take links
+/// from those that are: four hosts then took up to a tenth longer.
+static constexpr uint32_t kWindow = 24, kWindowOfRank = 4;
+/// Memory for messages that are packed or reduced, of a run.
+static constexpr int64_t kStagedBytes = int64_t(8) << 20;
+/// For the end of a link whose messages do not end by themselves.
+static constexpr int64_t kCloseNs = 500000000;
 
-/// Copies around the caches, for what does not stay in them: an ordinary store reads the memory
-/// first.
-static void copyPastCaches(std::byte *dest, const std::byte *source, int64_t bytes) {
-#if defined(__x86_64__)
-  constexpr int64_t kLine = 64;
-  const auto skip = static_cast<int64_t>(-reinterpret_cast<uintptr_t>(dest) % kLine);
-  if (bytes >= skip + kLine) {
-    std::memcpy(dest, source, static_cast<size_t>(skip));
-    dest += skip, source += skip, bytes -= skip;
-    for (; bytes >= kLine; dest += kLine, source += kLine, bytes -= kLine) {
-      __m128i line[4];
-      for (int i = 0; i < 4; ++i)
-        line[i] = _mm_loadu_si128(reinterpret_cast<const __m128i *>(source) + i);
-      for (int i = 0; i < 4; ++i)
-        _mm_stream_si128(reinterpret_cast<__m128i *>(dest) + i, line[i]);
-    }
-    // These stores are not ordered with those of counters.
-    _mm_sfence();
+Status Engine::begin(const Collective &collective, GroupMember &itsMember,
+                     const SymmetricHeap &itsHeap, std::byte *itsScratch) {
+  heap = &itsHeap;
+  memory.resize(collective.values.size());
+  for (size_t v = 0; v < memory.size(); ++v)
+    memory[v] = {itsHeap.peer(itsHeap.rank, collective.values[v].input.offset),
+                 itsHeap.peer(itsHeap.rank, collective.values[v].output.offset)};
+  return start(collective, itsMember, itsScratch);
+}
+
+Status Engine::begin(const Collective &collective, GroupMember &itsMember,
+                     const std::vector<OperandMemory> &itsMemory, std::byte *itsScratch) {
+  heap = nullptr;
+  memory = itsMemory;
+  return start(collective, itsMember, itsScratch);
+}
+
+void Engine::reserve(const Collective &collective) {
+  const CollectivePlan &its = *collective.plan;
+  const size_t ranks = its.pairs.size();
+  memory.reserve(collective.values.size());
+  sendsBefore.reserve(ranks);
+  takesBefore.reserve(ranks);
+  isCompared.reserve(ranks);
+  isDone.reserve(its.schedule.steps.size());
+  if (places.size() < its.mostSources) {
+    places.resize(its.mostSources);
+    addresses.resize(its.mostSources);
   }
-#endif
-  std::memcpy(dest, source, static_cast<size_t>(bytes));
+  posted.reserve(its.messages.size());
 }
 
-/// Of the last-level cache; where the system does not tell, too much to be exceeded.
-static int64_t cacheBytes() {
-  const int64_t bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
-  return bytes > 0 ? bytes : INT64_MAX;
-}
-
-ScheduleRequest requestOf(const Collective &c, int64_t ranks) {
-  ScheduleRequest request;
-  request.kind = c.kind;
-  request.ranks = ranks;
-  request.root = c.root;
-  request.pairs = c.pairs;
-  request.chunkBytes = kChunkBytes;
-  int64_t bytes = 0;
-  bool inPlace = false;
-  for (const CollectiveValue &value : c.values) {
-    ScheduleValue one{value.bytes(), byteSize(value.dtype), false};
-    one.inPlace = c.kind == CollectiveKind::allReduce && value.input.offset == value.output.offset;
-    inPlace |= one.inPlace;
-    bytes += one.partBytes;
-    request.values.push_back(one);
-  }
-  if (c.kind == CollectiveKind::allReduce && !inPlace && ranks == 2 && bytes <= kOneShotBytes)
-    request.algorithm = ScheduleAlgorithm::oneShot;
-  return request;
-}
-
-Result<CollectivePlan> makePlan(const ScheduleRequest &request, int64_t position) {
-  CollectivePlan plan;
-  ASSIGN_OR_RETURN(plan.schedule, makeSchedule(request, position));
-  plan.sends.resize(static_cast<size_t>(request.ranks));
-  plan.takes.assign(plan.sends.size(), 0);
-  for (uint32_t i = 0; i < plan.schedule.steps.size(); ++i) {
-    const ScheduleStep &step = plan.schedule.steps[i];
-    if (step.kind == StepKind::send)
-      plan.sends[static_cast<size_t>(step.peer)].push_back(i);
-    for (const StepSource &source : plan.schedule.sourcesOf(step))
-      if (source.isMessage())
-        ++plan.takes[static_cast<size_t>(source.peer)];
-  }
-  int64_t touched = 0; // by all ranks
-  for (const ScheduleValue &value : request.values)
-    touched += value.partBytes * (request.inputParts() + request.outputParts()) * request.ranks;
-  plan.exceedsCaches = touched > cacheBytes();
-  return plan;
-}
-
-void DirectGroup::reset() {
-  for (size_t i = 0; i < ranks.size(); ++i) {
-    arrivals[i].count = 0;
-    arrivals[i].arrivals.set(0);
-    arrivals[i].awaited.store(-1, std::memory_order_relaxed);
-  }
-  for (size_t i = 0; i < ranks.size() * ranks.size(); ++i) {
-    pairs[i].sentBefore = pairs[i].takenBefore = 0;
-    pairs[i].sent.set(0);
-    pairs[i].taken.set(0);
-  }
-}
-
-bool Engine::fail(const std::string &message, Code code) {
-  control.fail(Status::error("rank ", heap.rank, ": ", message, code));
-  return false;
-}
-
-bool Engine::run() {
-  if (Status counts = checkCounts(); !counts.ok())
-    return fail(counts.message(), counts.code());
-  if (!meet())
-    return false;
-  for (const ScheduleStep &step : plan.schedule.steps)
-    if (!perform(step))
-      return false;
-  atSchedulePoint("exchanged");
-  // A rank that left now could overwrite memory that a slower peer still reads.
-  for (int64_t peer = 0; peer < ranks; ++peer)
-    if (const size_t sent = plan.sends[static_cast<size_t>(peer)].size();
-        sent > 0 && !awaitTaken(peer, static_cast<uint32_t>(sent - 1)))
-      return false;
-  for (int64_t peer = 0; peer < ranks; ++peer) {
-    group.pair(c.position, peer).sentBefore +=
-        static_cast<uint32_t>(plan.sends[static_cast<size_t>(peer)].size());
-    group.pair(peer, c.position).takenBefore += plan.takes[static_cast<size_t>(peer)];
-  }
-  return true;
-}
-
-const Collective &Engine::collectiveOf(int64_t position) const {
-  const Arrival &arrival = group.arrivals[position];
-  return *arrival.reached[group.arrivals[c.position].count % 2];
-}
-
-bool Engine::meet() {
-  Arrival &mine = group.arrivals[c.position];
-  const uint32_t step = ++mine.count;
-  mine.reached[step % 2] = &c;
-  mine.awaited.store(-1, std::memory_order_relaxed);
-  atSchedulePoint("reached a collective");
-  mine.arrivals.set(step);
-  for (int64_t i = 0; i < ranks; ++i) {
-    const int64_t rank = group.ranks[static_cast<size_t>(i)];
-    if (i == c.position)
+Status Engine::start(const Collective &collective, GroupMember &itsMember, std::byte *itsScratch) {
+  c = &collective;
+  plan = c->plan.get();
+  member = &itsMember;
+  scratch = itsScratch;
+  lost = -1;
+  RETURN_IF_ERROR(checkCounts());
+  const size_t ranks = c->group->ranks.size();
+  sendsBefore.assign(member->sends, member->sends + ranks);
+  takesBefore.assign(member->takes, member->takes + ranks);
+  for (size_t i = 0; i < ranks; ++i) {
+    if (plan->pairs[i] == PairKind::link)
       continue;
-    if (!control.wait(group.arrivals[i].arrivals, step, self, Waiting::peer, rank))
-      return false;
-    const Collective &other = collectiveOf(i);
-    const bool alike = agree(c, other);
-    if (!alike || !isSameOperation(c, other))
-      return fail(signature(c) + " does not match " + signature(other) + " of rank " +
-                      std::to_string(rank) +
-                      (alike ? ", as these ranks reach them in different orders" : ""),
-                  Code::rankFailed);
+    member->sends[i] += plan->sends[i];
+    member->takes[i] += plan->takes[i];
   }
-  return !control.failed();
-}
-
-bool Engine::await(int64_t peer, bool taken, uint32_t target) {
-  Counter &counter = group.awaitedCounter(c.position, peer, taken);
-  if (counter.reached(target))
-    return true;
-  Arrival &mine = group.arrivals[c.position];
-  mine.awaitsTaken.store(taken, std::memory_order_relaxed);
-  mine.target.store(target, std::memory_order_relaxed);
-  mine.awaited.store(peer, std::memory_order_relaxed);
-  return control.wait(counter, target, self, Waiting::peer, group.ranks[static_cast<size_t>(peer)]);
-}
-
-bool Engine::awaitTaken(int64_t peer, uint32_t message) {
-  return await(peer, true, group.pair(c.position, peer).sentBefore + message + 1);
-}
-
-bool Engine::awaitSent(int64_t peer, uint32_t message) {
-  return await(peer, false, group.pair(peer, c.position).takenBefore + message + 1);
-}
-
-bool Engine::perform(const ScheduleStep &step) {
-  // Other steps are done, as they come before.
-  for (uint32_t other : plan.schedule.dependenciesOf(step))
-    if (const ScheduleStep &send = plan.schedule.steps[other];
-        send.kind == StepKind::send && !awaitTaken(send.peer, send.message))
-      return false;
-  if (step.kind == StepKind::send) {
-    DirectPair &pair = group.pair(c.position, step.peer);
-    pair.sent.set(pair.sentBefore + step.message + 1);
-    return true;
+  isCompared.assign(ranks, false);
+  isDone.assign(plan->schedule.steps.size(), false);
+  front = sentUpTo = awaitsTaken = 0;
+  if (places.size() < plan->mostSources) {
+    places.resize(plan->mostSources);
+    addresses.resize(plan->mostSources);
   }
-  const Items<StepSource> sources = plan.schedule.sourcesOf(step);
-  for (const StepSource &source : sources)
-    if (source.isMessage() && !awaitSent(source.peer, source.message))
+  posted.assign(plan->messages.size(), nullptr);
+  sequence = ++member->progress->sequence;
+  Arrival &mine = *member->arrival;
+  uint64_t &history = member->progress->history;
+  if (c->shared)
+    history =
+        (history ^ c->shared->operation ^ c->shared->identity << 1) * 1099511628211U + sequence;
+  // Whoever sees one of these sees that the ones before them have been reached (compare).
+  std::atomic_thread_fence(std::memory_order_release);
+  Arrival::Reached &reached = mine.reached[sequence % Arrival::kSlots];
+  reached.collective.store(c->shared, std::memory_order_relaxed);
+  reached.scratch.store(scratch, std::memory_order_relaxed);
+  reached.history.store(history, std::memory_order_relaxed);
+  atSchedulePoint("reached a collective");
+  mine.arrivals.set(sequence);
+  return {};
+}
+
+Result<bool> Engine::advance() {
+  if (member->staging)
+    bellBefore = member->staging->bell().value();
+  ASSIGN_OR_RETURN(bool done, plan->isInTurn ? runInTurn() : runWindow());
+  if (!done)
+    return false;
+  // A rank that left now could overwrite memory that a slower peer still reads. Messages are taken
+  // in their order, so the last one tells of all.
+  for (; awaitsTaken < isCompared.size(); ++awaitsTaken) {
+    if (kindOf(awaitsTaken) != PairKind::direct || plan->sends[awaitsTaken] == 0)
+      continue;
+    ASSIGN_OR_RETURN(const bool isReading,
+                     isMissing(Arrival::taken, awaitsTaken, plan->sends[awaitsTaken] - 1));
+    if (isReading)
       return false;
-  if (step.kind == StepKind::reduce)
-    reduce(step);
-  else if (step.kind == StepKind::clear)
-    clear(step.piece, 0, step.piece.bytes);
-  else if (step.counted)
-    copyCounted(step);
-  else
-    copy(step, 0, step.piece.bytes);
-  for (const StepSource &source : sources)
-    if (source.isMessage()) {
-      DirectPair &pair = group.pair(source.peer, c.position);
-      pair.taken.set(pair.takenBefore + source.message + 1);
+  }
+  if (plan->hasLinks)
+    RETURN_IF_ERROR(releaseSent());
+  if (sentUpTo < front && plan->hasLinks) {
+    (void)isMissing(Arrival::link, plan->schedule.steps[sentUpTo].peer, 0);
+    return false;
+  }
+  atSchedulePoint("exchanged");
+  member->arrival->what.store(Arrival::nothing, std::memory_order_relaxed);
+  member->arrival->oldest.store(sequence + 1, std::memory_order_relaxed);
+  return true;
+}
+
+Result<bool> Engine::runInTurn() {
+  for (const auto count = static_cast<uint32_t>(isDone.size()); front < count; ++front) {
+    ASSIGN_OR_RETURN(bool done, perform(front));
+    if (!done)
+      return false;
+    ++steps;
+  }
+  return true;
+}
+
+Result<bool> Engine::runWindow() {
+  const auto count = static_cast<uint32_t>(isDone.size());
+  const uint32_t window = kWindow + kWindowOfRank * static_cast<uint32_t>(isCompared.size());
+  for (bool moved = true; moved;) {
+    moved = false;
+    RETURN_IF_ERROR(releaseSent());
+    bool isFirst = true;
+    Awaited first;
+    for (uint32_t i = front; i < count && i - front < window; ++i) {
+      if (isDone[i])
+        continue;
+      RETURN_IF_ERROR(post(i));
+      ASSIGN_OR_RETURN(const bool done, perform(i));
+      isDone[i] = done;
+      moved |= done;
+      steps += done ? 1 : 0;
+      if (!done && isFirst) {
+        first = lacking;
+        isFirst = false;
+      }
     }
+    lacking = first;
+    while (front < count && isDone[front])
+      ++front;
+  }
+  return front == count;
+}
+
+Result<bool> Engine::isMissing(Arrival::What what, int64_t position, uint32_t message) {
+  const auto at = static_cast<size_t>(position);
+  uint32_t target = 0, told = 0;
+  Counter *counter = nullptr;
+  if (what != Arrival::link) {
+    const bool taken = what == Arrival::taken;
+    counter = taken ? &member->to[at]->taken : &member->from[at]->sent;
+    target = told = (taken ? sendsBefore : takesBefore)[at] + message + 1;
+    // A rank that has reached another collective sends other messages, or none.
+    if (!isCompared[at]) {
+      Counter &arrivals = member->arrivals[at]->arrivals;
+      if (arrivals.reached(sequence)) {
+        RETURN_IF_ERROR(compare(position));
+      } else {
+        counter = &arrivals;
+        target = sequence;
+      }
+    }
+    if (isCompared[at] && counter->reached(target))
+      return false;
+  }
+  lacking = {counter, target, rankOf(position)};
+  // The explanation is of the oldest collective.
+  Arrival &mine = *member->arrival;
+  if (mine.oldest.load(std::memory_order_relaxed) == sequence) {
+    mine.target.store(told, std::memory_order_relaxed);
+    mine.awaited.store(position, std::memory_order_relaxed);
+    mine.what.store(what, std::memory_order_relaxed);
+  }
+  return true;
+}
+
+const SharedCollective &Engine::sharedOf(int64_t position) const {
+  const auto at = static_cast<size_t>(position);
+  const SharedCollective *theirs =
+      member->arrivals[at]->at(sequence).collective.load(std::memory_order_relaxed);
+  return *reinterpret_cast<const SharedCollective *>(reinterpret_cast<const std::byte *>(theirs) +
+                                                     member->shift[at]);
+}
+
+Status Engine::compare(int64_t position) {
+  const auto at = static_cast<size_t>(position);
+  isCompared[at] = true;
+  const Arrival &peer = *member->arrivals[at];
+  const uint64_t history = peer.at(sequence).history.load(std::memory_order_relaxed);
+  std::atomic_thread_fence(std::memory_order_acquire);
+  // It has ended this collective long since, and may have overwritten this. What it has run before
+  // is compared in the next one in which we exchange messages.
+  if (peer.arrivals.value() - sequence >= Arrival::kSlots - 1)
+    return {};
+  if (history == member->arrival->at(sequence).history.load(std::memory_order_relaxed))
+    return {};
+  const SharedCollective &mine = *c->shared, &theirs = sharedOf(position);
+  const bool alike = mine.operation == theirs.operation;
+  const bool isSame = alike && mine.identity == theirs.identity;
+  return Status::error(mine.signature(), " does not match ", theirs.signature(), " of rank ",
+                       rankOf(position),
+                       isSame  ? ", as these ranks have run different collectives before"
+                       : alike ? ", as these ranks reach them in different orders"
+                               : "",
+                       Code::rankFailed);
+}
+
+Result<bool> Engine::areDependenciesDone(const ScheduleStep &step) {
+  for (uint32_t other : plan->schedule.dependenciesOf(step)) {
+    const ScheduleStep &before = plan->schedule.steps[other];
+    // In turn, other steps are done, as they come before.
+    if (!plan->isInTurn && !isDone[other])
+      return false;
+    if (before.kind != StepKind::send)
+      continue;
+    if (kindOf(before.peer) == PairKind::direct) {
+      ASSIGN_OR_RETURN(const bool isReading,
+                       isMissing(Arrival::taken, before.peer, before.message));
+      if (isReading)
+        return false;
+    } else if (const uint32_t message = plan->firstMessage[other];
+               posted[message] && !isComplete(message)) {
+      (void)isMissing(Arrival::link, before.peer, 0);
+      return false;
+    }
+  }
+  return true;
+}
+
+/// Whether the messages of a step are there, and all before them have been taken.
+Result<bool> Engine::areMessagesThere(uint32_t number) {
+  const ScheduleStep &step = plan->schedule.steps[number];
+  uint32_t message = plan->firstMessage[number];
+  for (const StepSource &source : plan->schedule.sourcesOf(step)) {
+    if (!source.isMessage())
+      continue;
+    const auto peer = static_cast<size_t>(source.peer);
+    if (plan->pairs[peer] == PairKind::staged) {
+      ASSIGN_OR_RETURN(const bool isThere, isStaged(step, source, message++));
+      if (!isThere)
+        return false;
+      continue;
+    }
+    if (plan->pairs[peer] == PairKind::link) {
+      const uint32_t own = message++;
+      if (step.counted && countedBytes(step) == 0)
+        continue; // not sent
+      if (!posted[own] || !isComplete(own)) {
+        (void)isMissing(Arrival::link, source.peer, 0);
+        return false;
+      }
+      RETURN_IF_ERROR(outcome(own));
+      continue;
+    }
+    ASSIGN_OR_RETURN(const bool missing, isMissing(Arrival::sent, source.peer, source.message));
+    if (missing || member->from[peer]->taken.value() != takesBefore[peer] + source.message)
+      return false; // taken by an older collective
+  }
+  return true;
+}
+
+Result<bool> Engine::perform(uint32_t number) {
+  const ScheduleStep &step = plan->schedule.steps[number];
+  lacking = {};
+  ASSIGN_OR_RETURN(const bool isReady, areDependenciesDone(step));
+  if (!isReady)
+    return false;
+  if (step.kind == StepKind::send)
+    return send(number);
+  ASSIGN_OR_RETURN(const bool there, areMessagesThere(number));
+  if (!there)
+    return false;
+  const int64_t begin = trace ? nowNs() : 0;
+  const uint32_t firstMessage = plan->firstMessage[number];
+  if (step.kind == StepKind::reduce) {
+    reduce(step, firstMessage);
+  } else if (step.kind == StepKind::clear) {
+    clear(step.piece, 0, step.piece.bytes);
+  } else {
+    const Place from = placeOf(step.firstSource, firstMessage), to = placeOf(step.piece);
+    if (!step.counted)
+      copy(step.piece, from, to, 0, step.piece.bytes);
+    else
+      copyCounted(step, from, to);
+  }
+  uint32_t message = firstMessage;
+  for (const StepSource &source : plan->schedule.sourcesOf(step)) {
+    if (!source.isMessage())
+      continue;
+    const auto peer = static_cast<size_t>(source.peer);
+    if (plan->pairs[peer] != PairKind::link)
+      member->from[peer]->taken.set(takesBefore[peer] + source.message + 1);
+    if (plan->pairs[peer] == PairKind::staged)
+      member->staging->ring(peer);
+    if (plan->pairs[peer] != PairKind::direct)
+      release(message++);
+  }
+  if (trace)
+    trace->push_back({number, begin, nowNs()});
+  return true;
+}
+
+Result<bool> Engine::send(uint32_t number) {
+  const ScheduleStep &step = plan->schedule.steps[number];
+  const auto peer = static_cast<size_t>(step.peer);
+  if (plan->pairs[peer] == PairKind::staged)
+    return sendStaged(number);
+  if (plan->pairs[peer] == PairKind::direct) {
+    Counter &sent = member->to[peer]->sent;
+    const uint32_t before = sendsBefore[peer] + step.message;
+    if (sent.value() != before)
+      return false; // by an older collective
+    sent.set(before + 1);
+    return true;
+  }
+  const int64_t begin = trace ? nowNs() : 0;
+  const uint32_t message = plan->firstMessage[number];
+  const int64_t bytes = step.counted ? countedBytes(step) : step.piece.bytes;
+  if (step.counted && bytes == 0)
+    return true;
+  const std::byte *from = bytes == step.piece.bytes ? inPlace(step.piece) : nullptr;
+  if (!from && number != front && stagedBytes + bytes > kStagedBytes)
+    return false;
+  LinkMessage &entry = acquire(message, from ? 0 : bytes);
+  if (!from) {
+    const Place packed{Space::scratch, entry.buffer.data(), -1}, piece = placeOf(step.piece);
+    if (step.counted)
+      packCounted(step, piece, packed);
+    else
+      copy(step.piece, piece, packed, 0, bytes);
+    from = entry.buffer.data();
+  }
+  link->send(entry.transfer, rankOf(step.peer), tagOf(message), from, static_cast<size_t>(bytes));
+  if (trace)
+    trace->push_back({number, begin, nowNs()});
   return true;
 }
 
 //===----------------------------------------------------------------------===//
-// Bytes
+// Through staging
 //===----------------------------------------------------------------------===//
 
-Engine::Place Engine::placeOf(const Collective &owner, int64_t position, const Piece &piece) const {
-  if (piece.space == Space::scratch)
-    return {piece.space, owner.plan->scratch + piece.offset, -1};
-  const CollectiveValue &value = owner.values[piece.value];
-  const bool isInput = piece.space == Space::input;
-  const int64_t part = piece.offset / value.bytes();
-  return {piece.space,
-          heap.peer(group.ranks[static_cast<size_t>(position)],
-                    isInput ? value.input.offset : value.output.offset) +
-              part * (isInput ? value.sourceStep : value.destStep),
-          piece.offset % value.bytes()};
-}
-
-Engine::Place Engine::placeOf(const StepSource &source) const {
-  if (!source.isMessage())
-    return placeOf(c, c.position, source.piece);
-  const Collective &sender = collectiveOf(source.peer);
-  const uint32_t step = sender.plan->sends[static_cast<size_t>(c.position)][source.message];
-  return placeOf(sender, source.peer, sender.plan->schedule.steps[step].piece);
-}
-
-/// Calls visit(at, bytes, address) for the runs of the bytes [begin, end) of a piece: what is
-/// `at` bytes behind the piece's first byte lies at address(place).
-template <typename Visit>
-static void forEachRunOf(const CollectiveValue &value, int64_t partByte, int64_t begin, int64_t end,
-                         Visit visit) {
-  if (partByte < 0) // packed on all sides
-    return visit(begin, end - begin, [&](const auto &place) { return place.base + begin; });
-  int64_t at = begin;
-  forEachRun(value.part, partByte + begin, partByte + end,
-             [&](int64_t source, int64_t dest, int64_t bytes) {
-               visit(at, bytes, [&](const auto &place) {
-                 return place.base + (place.space == Space::input    ? source
-                                      : place.space == Space::output ? dest
-                                                                     : at);
-               });
-               at += bytes;
-             });
-}
-
-void Engine::copy(const ScheduleStep &step, int64_t begin, int64_t end) {
-  const Place from = placeOf(plan.schedule.sourcesOf(step)[0]);
-  const Place to = placeOf(c, c.position, step.piece);
-  forEachRunOf(valueOf(step.piece), std::max(from.partByte, to.partByte), begin, end,
-               [&](int64_t, int64_t bytes, const auto &address) {
-                 auto *dest = const_cast<std::byte *>(address(to));
-                 // In a group of one rank both may be the same memory.
-                 const std::byte *source = address(from);
-                 if (source != dest && plan.exceedsCaches)
-                   copyPastCaches(dest, source, bytes);
-                 else if (source != dest)
-                   std::memcpy(dest, source, static_cast<size_t>(bytes));
-               });
-}
-
-void Engine::clear(const Piece &piece, int64_t begin, int64_t end) const {
-  const Place to = placeOf(c, c.position, piece);
-  forEachRunOf(valueOf(piece), to.partByte, begin, end,
-               [&](int64_t, int64_t bytes, const auto &address) {
-                 std::memset(const_cast<std::byte *>(address(to)), 0, static_cast<size_t>(bytes));
-               });
-}
-
-void Engine::reduce(const ScheduleStep &step) {
-  const CollectiveValue &value = valueOf(step.piece);
-  const Items<StepSource> sources = plan.schedule.sourcesOf(step);
-  const Arrival &mine = group.arrivals[c.position];
-  const Place to = placeOf(c, c.position, step.piece);
-  int64_t partByte = to.partByte;
-  for (size_t i = 0; i < sources.size(); ++i) {
-    mine.places[i] = placeOf(sources[i]);
-    partByte = std::max(partByte, mine.places[i].partByte);
-  }
-  forEachRunOf(value, partByte, 0, step.piece.bytes,
-               [&](int64_t, int64_t bytes, const auto &address) {
-                 for (size_t i = 0; i < sources.size(); ++i)
-                   mine.sources[i] = address(mine.places[i]);
-                 kernels.reduce(static_cast<int>(c.reduce), static_cast<int>(value.dtype),
-                                const_cast<std::byte *>(address(to)), mine.sources,
-                                static_cast<int>(sources.size()), bytes / byteSize(value.dtype));
-               });
-}
-
-//===----------------------------------------------------------------------===//
-// Counts of an all_to_all_v
-//===----------------------------------------------------------------------===//
-
-Status Engine::checkCounts() const {
-  if (c.kind != CollectiveKind::allToAllV)
+Status Engine::awaitBell(int64_t position) {
+  const int64_t rank = rankOf(position);
+  lacking = {&member->staging->bell(), bellBefore + 1, rank};
+  if (!link || link->state(rank).ok())
     return {};
-  return checkOwnCounts(c, heap.peer(heap.rank, c.values.back().input.offset));
+  lost = rank;
+  return link->state(rank);
 }
 
-void Engine::copyCounted(const ScheduleStep &step) {
-  const CollectiveValue &value = valueOf(step.piece), &counts = c.values.back();
-  const CountedBlocks blocks = blocksOf(value, ranks);
-  const int64_t blockBytes = blocks.rows * blocks.rowBytes;
-  // The counts of a message have been received before it; those of the rank's own part are its own.
-  const StepSource &source = plan.schedule.sourcesOf(step)[0];
-  const Piece &counted = source.isMessage() ? step.piece : source.piece;
-  const StridedView &view = source.isMessage() ? counts.output : counts.input;
-  const int64_t part = counted.offset / value.bytes();
-  const int64_t first = counted.offset % value.bytes();
-  for (int64_t begin = 0; begin < step.piece.bytes;) {
-    const int64_t block = (first + begin) / blockBytes, inBlock = (first + begin) % blockBytes;
-    const int64_t end = std::min(step.piece.bytes, begin + blockBytes - inBlock);
-    // The sender has checked its counts. A program that writes them concurrently gets wrong rows,
-    // but only rows of the block.
-    const int64_t rows =
-        std::clamp<int64_t>(countOfBlock(heap.peer(heap.rank, view.offset), counts.dtype,
-                                         view.strides[0], part * blocks.blocks + block),
-                            0, blocks.rows);
-    const int64_t middle = std::clamp(begin - inBlock + rows * blocks.rowBytes, begin, end);
-    if (begin < middle)
-      copy(step, begin, middle);
-    if (middle < end)
-      clear(step.piece, middle, end);
-    begin = end;
+Result<bool> Engine::sendStaged(uint32_t number) {
+  const ScheduleStep &step = plan->schedule.steps[number];
+  const auto peer = static_cast<size_t>(step.peer);
+  Staging &staging = *member->staging;
+  DirectPair &pair = *member->to[peer];
+  const uint32_t message = sendsBefore[peer] + step.message;
+  if (pair.sent.value() != message || !staging.hasRoom(pair)) {
+    // Where an older collective sends, it waits for this, too.
+    RETURN_IF_ERROR(awaitBell(step.peer));
+    return false;
   }
+  const int64_t begin = trace ? nowNs() : 0;
+  // What goes to several ranks is copied once.
+  const uint64_t stamp = static_cast<uint64_t>(sequence) << 32 | plan->sameBytes[number];
+  int64_t slot = staging.slotWith(stamp);
+  const int64_t bytes = step.counted ? countedBytes(step) : step.piece.bytes;
+  if (slot < 0) {
+    slot = staging.acquire(stamp, member->to);
+    const Place packed{Space::scratch, staging.data(static_cast<uint32_t>(slot)), -1};
+    if (step.counted)
+      packCounted(step, placeOf(step.piece), packed);
+    else
+      copy(step.piece, placeOf(step.piece), packed, 0, bytes);
+  }
+  const int64_t told = step.counted ? bytes : plan->messages[plan->firstMessage[number]].bytes;
+  staging.send(peer, pair, message, {stagedTag(), told, static_cast<uint32_t>(slot)});
+  if (trace)
+    trace->push_back({number, begin, nowNs()});
+  return true;
+}
+
+Result<bool> Engine::isStaged(const ScheduleStep &step, const StepSource &source,
+                              uint32_t message) {
+  const auto peer = static_cast<size_t>(source.peer);
+  const DirectPair &pair = *member->from[peer];
+  const uint32_t number = takesBefore[peer] + source.message;
+  const Staging::Message &sent = member->staging->from(peer, number);
+  // Whoever runs another collective there is told so by those that compare what ranks run.
+  if (!pair.sent.reached(number + 1) || pair.taken.value() != number || sent.tag != stagedTag()) {
+    RETURN_IF_ERROR(awaitBell(source.peer));
+    return false;
+  }
+  const int64_t expected = step.counted ? countedBytes(step) : plan->messages[message].bytes;
+  if (sent.bytes == expected)
+    return true;
+  const int64_t rank = rankOf(source.peer);
+  return Status::error(link ? link->describe(rank) : "rank " + std::to_string(rank), " sent ",
+                       sent.bytes, " bytes where rank ", rankOf(c->position), " expects ", expected,
+                       Code::rankFailed);
+}
+
+//===----------------------------------------------------------------------===//
+// Over the link
+//===----------------------------------------------------------------------===//
+
+uint64_t Engine::tagOf(uint32_t message) const {
+  return c->linkTag | static_cast<uint64_t>(sequence & 0xffff) << 16 |
+         plan->messages[message].number;
+}
+
+Engine::LinkMessage &Engine::acquire(uint32_t message, int64_t bufferBytes) {
+  if (idle.empty()) {
+    linkMessages.push_back(std::make_unique<LinkMessage>());
+    idle.push_back(linkMessages.back().get());
+  }
+  // One whose buffer is long enough, or else any.
+  size_t chosen = idle.size() - 1;
+  const auto wanted = static_cast<size_t>(bufferBytes);
+  for (size_t i = 0; wanted > 0 && i < idle.size(); ++i)
+    if (idle[i]->buffer.size() >= wanted)
+      chosen = i;
+  LinkMessage *entry = idle[chosen];
+  idle[chosen] = idle.back();
+  idle.pop_back();
+  if (entry->buffer.size() < wanted)
+    entry->buffer.resize(wanted);
+  entry->bufferBytes = bufferBytes;
+  stagedBytes += bufferBytes;
+  posted[message] = entry;
+  return *entry;
+}
+
+void Engine::release(uint32_t message) {
+  LinkMessage *&entry = posted[message];
+  if (!entry)
+    return;
+  stagedBytes -= entry->bufferBytes;
+  idle.push_back(entry);
+  entry = nullptr;
+}
+
+Status Engine::releaseSent() {
+  for (; sentUpTo < front; ++sentUpTo) {
+    if (plan->schedule.steps[sentUpTo].kind != StepKind::send)
+      continue;
+    // Where the peer is direct there is no message of this number.
+    const uint32_t message = plan->firstMessage[sentUpTo];
+    if (kindOf(plan->schedule.steps[sentUpTo].peer) != PairKind::link || !posted[message])
+      continue;
+    if (!isComplete(message))
+      break;
+    RETURN_IF_ERROR(outcome(message));
+    release(message);
+  }
+  return {};
+}
+
+Status Engine::outcome(uint32_t message) {
+  const Status &status = posted[message]->transfer.status();
+  if (!status.ok())
+    lost = rankOf(plan->messages[message].peer);
+  return status;
+}
+
+Status Engine::post(uint32_t number) {
+  const ScheduleStep &step = plan->schedule.steps[number];
+  if (step.kind == StepKind::send)
+    return {};
+  uint32_t message = plan->firstMessage[number];
+  for (const StepSource &source : plan->schedule.sourcesOf(step)) {
+    if (!source.isMessage() || kindOf(source.peer) == PairKind::direct)
+      continue;
+    const uint32_t own = message++;
+    if (posted[own] || kindOf(source.peer) == PairKind::staged)
+      continue;
+    // What is only written may come to its place, once nothing before it uses the place.
+    const bool comesToPlace =
+        step.kind == StepKind::receive && !step.counted && inPlace(step.piece);
+    // The length of a counted message is known when its counts are.
+    if (comesToPlace || step.counted) {
+      ASSIGN_OR_RETURN(const bool isReady, areDependenciesDone(step));
+      if (!isReady)
+        continue;
+    }
+    const int64_t bytes = step.counted ? countedBytes(step) : source.piece.bytes;
+    if ((step.counted && bytes == 0) ||
+        (!comesToPlace && number != front && stagedBytes + bytes > kStagedBytes))
+      continue;
+    LinkMessage &entry = acquire(own, comesToPlace ? 0 : bytes);
+    std::byte *to = comesToPlace ? inPlace(step.piece) : entry.buffer.data();
+    link->receive(entry.transfer, rankOf(source.peer), tagOf(own), to, static_cast<size_t>(bytes));
+  }
+  return {};
+}
+
+void Engine::abandon(int64_t until) {
+  auto isUnderWay = [](const LinkMessage *entry) { return entry && !entry->transfer.done(); };
+  auto anyUnderWay = [&] { return std::any_of(posted.begin(), posted.end(), isUnderWay); };
+  for (LinkMessage *entry : posted)
+    if (isUnderWay(entry))
+      link->cancel(entry->transfer);
+  while (anyUnderWay() && nowNs() < until && link->progress(until).ok()) {
+  }
+  // The memory of messages must not be in use any more.
+  if (anyUnderWay())
+    (void)link->close(until + kCloseNs);
+  for (uint32_t m = 0; m < posted.size(); ++m)
+    release(m);
 }
 
 } // namespace braid::runtime

@@ -8,9 +8,10 @@
 // created, so that pointers are valid in all of them.
 //
 //===----------------------------------------------------------------------===//
-#include "Engine.h"
+#include "EngineRun.h"
 #include "MessageSlots.h"
 #include "braid/Base/StatusMacros.h"
+#include "braid/Cost/ScheduleChoice.h"
 #include "runtime/lib/Sync/HostMemory.h"
 
 #include <map>
@@ -22,13 +23,12 @@ namespace {
 
 class InPlaceTransport : public Transport {
 public:
-  InPlaceTransport(int64_t ranks, Sharing sharing, int64_t messagesInFlight)
+  InPlaceTransport(int64_t ranks, Sharing sharing, int64_t messagesInFlight,
+                   std::shared_ptr<const cost::Machine> machine)
       : numRanks(ranks), kernels(vectorKernels()), pool(sharing),
-        messageSlots(pool, messagesInFlight) {}
+        messageSlots(pool, messagesInFlight), chooser(name(), std::move(machine)) {}
 
-  const char *name() const override {
-    return pool.sharing() == Sharing::process ? "threads" : "shm";
-  }
+  const char *name() const final { return pool.sharing() == Sharing::process ? "threads" : "shm"; }
 
   Status allocate(size_t bytes) override {
     const auto count = static_cast<size_t>(numRanks);
@@ -48,9 +48,9 @@ public:
   }
 
   ProcessGroup *group(const std::vector<int64_t> &ranks, Queue queue) override {
-    std::unique_ptr<DirectGroup> &slot = groups[{ranks, queue}];
+    std::unique_ptr<EngineGroup> &slot = groups[{ranks, queue}];
     if (!slot)
-      slot = std::make_unique<DirectGroup>(ranks, queue, pool);
+      slot = makeGroup(ranks, queue);
     return slot.get();
   }
 
@@ -67,19 +67,14 @@ public:
   Status plan(Collective &c) override {
     if (isPointToPoint(c.kind))
       return {};
-    const ScheduleRequest request = requestOf(c, static_cast<int64_t>(c.group->ranks.size()));
+    // Threads of several ranks may plan at the same time.
+    GroupMember &member = memberOf(c);
+    ScheduleRequest request = requestOf(c);
+    c.chosen = chooser.choose(request);
+    ASSIGN_OR_RETURN(c.plan, plans.find(request, member.pairs, c.position));
     std::lock_guard<std::mutex> lock(planning);
-    for (const Planned &other : plans)
-      if (other.group == c.group && other.position == c.position && other.request == request) {
-        c.plan = other.plan;
-        return {};
-      }
-    ASSIGN_OR_RETURN(CollectivePlan made, makePlan(request, c.position));
-    if (made.schedule.scratchBytes > 0)
-      made.scratch =
-          static_cast<std::byte *>(pool.allocate(static_cast<size_t>(made.schedule.scratchBytes)));
-    c.plan = std::make_shared<const CollectivePlan>(std::move(made));
-    plans.push_back({request, c.group, c.position, c.plan});
+    c.shared = SharedCollective::make(c, pool);
+    member.reserve(c, pool);
     return {};
   }
 
@@ -89,42 +84,64 @@ public:
       group->reset();
   }
 
-  bool run(const Collective &c, const SymmetricHeap &heap, RunControl &control,
-           QueueState &self) override {
-    if (c.kind == CollectiveKind::send)
-      return send(c, heap, control, self) && !control.failed();
-    if (c.kind == CollectiveKind::recv)
-      return receive(c, heap, control, self);
-    return Engine(c, heap, kernels, control, self).run();
+  CollectiveRun *begin(const Collective &c, const SymmetricHeap &heap, RunControl &control,
+                       QueueState &self) override {
+    return EngineRun::begin(c, memberOf(c), heap, control, self);
+  }
+  bool sendOrReceive(const Collective &c, const SymmetricHeap &heap, RunControl &control,
+                     QueueState &self) override {
+    return c.kind == CollectiveKind::send ? send(c, heap, control, self)
+                                          : receive(c, heap, control, self);
   }
 
 private:
+  static GroupMember &memberOf(const Collective &c) {
+    return *static_cast<EngineGroup *>(c.group)->members[static_cast<size_t>(c.position)];
+  }
+  std::unique_ptr<EngineGroup> makeGroup(const std::vector<int64_t> &ranks, Queue queue) {
+    auto group = std::make_unique<EngineGroup>(ranks, queue);
+    const size_t count = ranks.size();
+    auto *arrivals = pool.create<Arrival>(count, pool.sharing());
+    auto *pairs = pool.create<DirectPair>(count * count, pool.sharing());
+    for (size_t i = 0; i < count; ++i) {
+      group->members[i] = std::make_unique<GroupMember>(count, arrivals + i, pool);
+      GroupMember &member = *group->members[i];
+      member.pairs.assign(count, PairKind::direct);
+      for (size_t j = 0; j < count; ++j) {
+        member.arrivals[j] = arrivals + j;
+        member.to[j] = pairs + i * count + j;
+        member.from[j] = pairs + j * count + i;
+      }
+      for (size_t run = 0; run < kCollectivesInFlight; ++run)
+        member.runs.push_back(std::make_unique<EngineRun>(kernels));
+    }
+    return group;
+  }
+
   int64_t numRanks;
   const VectorKernels &kernels;
   size_t stride = 0;
   HostMemory memory;
   MemoryPool pool; ///< barriers
   MessageSlots messageSlots;
-  std::map<std::pair<std::vector<int64_t>, Queue>, std::unique_ptr<DirectGroup>> groups;
-  /// What was planned, as many collectives of a program are alike.
-  struct Planned {
-    ScheduleRequest request;
-    const ProcessGroup *group;
-    int64_t position;
-    std::shared_ptr<const CollectivePlan> plan;
-  };
-  std::mutex planning; ///< ranks of threads may plan at the same time
-  std::vector<Planned> plans;
+  std::map<std::pair<std::vector<int64_t>, Queue>, std::unique_ptr<EngineGroup>> groups;
+  cost::ScheduleChooser chooser;
+  PlanTable plans;
+  std::mutex planning; ///< of the pool
 };
 
 } // namespace
 
-std::unique_ptr<Transport> createThreadsTransport(int64_t ranks, int64_t messagesInFlight) {
-  return std::make_unique<InPlaceTransport>(ranks, Sharing::process, messagesInFlight);
+std::unique_ptr<Transport> createThreadsTransport(int64_t ranks, int64_t messagesInFlight,
+                                                  std::shared_ptr<const cost::Machine> machine) {
+  return std::make_unique<InPlaceTransport>(ranks, Sharing::process, messagesInFlight,
+                                            std::move(machine));
 }
 
-std::unique_ptr<Transport> createShmTransport(int64_t ranks, int64_t messagesInFlight) {
-  return std::make_unique<InPlaceTransport>(ranks, Sharing::forks, messagesInFlight);
+std::unique_ptr<Transport> createShmTransport(int64_t ranks, int64_t messagesInFlight,
+                                              std::shared_ptr<const cost::Machine> machine) {
+  return std::make_unique<InPlaceTransport>(ranks, Sharing::forks, messagesInFlight,
+                                            std::move(machine));
 }
 
 } // namespace braid::runtime

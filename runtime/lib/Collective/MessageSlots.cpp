@@ -36,7 +36,8 @@ MessageSlot *MessageSlots::find(const Collective &c, size_t index) {
   key.index %= static_cast<size_t>(inFlight);
   MessageSlot *&slot = slots[key];
   if (!slot) {
-    slot = pool.create<MessageSlot>(1, pool.sharing());
+    slot = pool.create<MessageSlot>(1);
+    *slot = MessageSlot(pool);
     slot->source = key.source;
     slot->target = key.target;
   }
@@ -75,8 +76,8 @@ Status MessageSlots::touch(int64_t rank) const {
 
 void MessageSlots::reset() {
   for (auto &[key, slot] : slots) {
-    slot->sent.set(0);
-    slot->taken.set(0);
+    slot->sent->set(0);
+    slot->taken->set(0);
   }
 }
 
@@ -85,14 +86,14 @@ bool send(const Collective &c, const SymmetricHeap &heap, RunControl &control, Q
     return true;
   MessageSlot &slot = *c.messageSlot;
   atSchedulePoint("before a send");
-  if (!control.wait(slot.taken, slot.sent.value(), self, Waiting::peer, slot.target))
+  if (!control.wait(*slot.taken, slot.sent->value(), self, Waiting::peer, slot.target))
     return false;
   std::byte *to = slot.data;
   for (const CollectiveValue &value : c.values) {
     copyRuns(value.part, heap.peer(heap.rank, value.input.offset), to);
     to += MessageSlots::roundedBytes(value);
   }
-  slot.sent.increment();
+  slot.sent->increment();
   return true;
 }
 
@@ -104,7 +105,7 @@ bool receive(const Collective &c, const SymmetricHeap &heap, RunControl &control
     return true;
   }
   MessageSlot &slot = *c.messageSlot;
-  if (!control.wait(slot.sent, slot.taken.value() + 1, self, Waiting::peer, slot.source))
+  if (!control.wait(*slot.sent, slot.taken->value() + 1, self, Waiting::peer, slot.source))
     return false;
   const std::byte *from = slot.data;
   for (const CollectiveValue &value : c.values) {
@@ -112,7 +113,7 @@ bool receive(const Collective &c, const SymmetricHeap &heap, RunControl &control
     from += MessageSlots::roundedBytes(value);
   }
   atSchedulePoint("received");
-  slot.taken.increment();
+  slot.taken->increment();
   return true;
 }
 

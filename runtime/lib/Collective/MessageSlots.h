@@ -21,15 +21,20 @@ namespace braid::runtime {
 /// Memory of a message. Ranks of a device have their messages elsewhere; for them a slot identifies
 /// the sends and receives that share memory.
 struct MessageSlot {
-  explicit MessageSlot(Sharing sharing) : sent(sharing), taken(sharing) {}
-  Counter sent, taken; ///< messages so far
+  MessageSlot() = default;
+  /// Its counters are in the pool.
+  explicit MessageSlot(MemoryPool &pool)
+      : sent(pool.create<Counter>(1, pool.sharing())),
+        taken(pool.create<Counter>(1, pool.sharing())) {}
+  /// Messages so far. Null as long as the sender, which makes them, has not been found.
+  Counter *sent = nullptr, *taken = nullptr;
   std::byte *data = nullptr;
   int64_t bytes = 0; ///< of its largest message
   int64_t source = 0, target = 0;
   /// That the sends and the receives stand on.
   Queue sourceQueue = kComputeQueue, targetQueue = kComputeQueue;
-  bool awaitsMessage() const { return !sent.reached(taken.value() + 1); }
-  bool awaitsRoom() const { return !taken.reached(sent.value()); }
+  bool awaitsMessage() const { return sent && !sent->reached(taken->value() + 1); }
+  bool awaitsRoom() const { return taken && !taken->reached(sent->value()); }
 };
 
 class MessageSlots {

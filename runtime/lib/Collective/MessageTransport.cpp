@@ -4,10 +4,10 @@
 //===----------------------------------------------------------------------===//
 #include "MessageTransport.h"
 
-#include "CollectiveParts.h"
-#include "MessageEngine.h"
+#include "EngineRun.h"
 #include "MessageSlots.h"
 #include "braid/Base/StatusMacros.h"
+#include "braid/Cost/ScheduleChoice.h"
 #include "runtime/lib/Sync/HostMemory.h"
 #include "runtime/lib/Sync/MemoryPool.h"
 
@@ -23,35 +23,18 @@ namespace braid::runtime {
 namespace {
 
 // A tag: which model (8 bits), whether it is of a send (1 bit); of a collective a hash of the
-// operation (23 bits), the number of its run and of the message (16 bits each); of a send its own
-// tag (32 bits). Ranks that run different operations wait for each other until the time limit, and
-// the message names both.
+// operation (23 bits), its number in the group and that of the message (16 bits each); of a send
+// its own tag (32 bits). Ranks that run different operations wait for each other until the time
+// limit, and the message names both.
 constexpr uint64_t kPointToPoint = uint64_t(1) << 55;
 constexpr int64_t kAbandonNs = 200000000; ///< for messages of a run that has failed
 constexpr uint64_t kHashBits = (uint64_t(1) << 23) - 1;
 
-/// FNV-1a, which is the same in all processes.
-uint64_t hashOf(const std::string &text) {
-  uint64_t hash = 14695981039346656037u;
-  for (char c : text)
-    hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
-  return hash;
-}
-
-/// A group, in one process: what the others do is known by their messages only.
-struct MessageGroup : ProcessGroup {
-  std::vector<int64_t> missing(int64_t) const override {
-    const int64_t rank = awaited.load(std::memory_order_relaxed);
-    return rank < 0 ? std::vector<int64_t>() : std::vector<int64_t>{rank};
-  }
-  std::atomic<int64_t> awaited{-1}; ///< the rank whose message the collective waits for
-};
-
 /// A message of a send or a recv, and the counters that its queue waits for. A send is done when
 /// its values are in the slot; the slot is free again when they have left.
 struct LinkSlot {
-  explicit LinkSlot(MemoryPool &pool) : slot(*pool.create<MessageSlot>(1, pool.sharing())) {}
-  MessageSlot &slot;
+  MessageSlot slot;
+  bool isShared = false; ///< in an arena of this host: nothing goes over a link
   std::vector<std::byte> data;
   net::Transfer transfer;
 };
@@ -61,7 +44,7 @@ public:
   MessageTransport(MessageLinks itsLinks, int64_t messagesInFlight)
       : links(std::move(itsLinks)), self(links.pointToPoint->rank()),
         inFlight(static_cast<size_t>(messagesInFlight)), kernels(vectorKernels()),
-        mover([this] { moveMessages(); }) {}
+        chooser("ucx", links.machine), mover([this] { moveMessages(); }) {}
   ~MessageTransport() override {
     stopping.store(true);
     links.pointToPoint->signal();
@@ -71,25 +54,55 @@ public:
   const char *name() const override { return "ucx"; }
 
   Status allocate(size_t bytes) override {
-    Status status = memory.map(std::max<size_t>(bytes, 1));
+    std::vector<int64_t> neighbours;
+    for (size_t rank = 0; rank < links.hosts.size(); ++rank)
+      if (isNear(static_cast<int64_t>(rank)))
+        neighbours.push_back(static_cast<int64_t>(rank));
+    Status status;
+    if (neighbours.size() > 1 && links.shareArenas) {
+      auto made = SharedArenas::create(links.shareArenas, neighbours, self,
+                                       links.pointToPoint->ranks(), bytes);
+      status = made.status();
+      if (made.ok())
+        arenas = std::move(*made);
+    } else {
+      status = memory.map(std::max<size_t>(bytes, 1));
+    }
     return status.ok() ? status
-                       : Status::error("symmetric memory of ", bytes, " bytes: ", status.message());
+                       : Status::error("symmetric memory of ", bytes, " bytes: ", status.message(),
+                                       status.code());
   }
   SymmetricHeap heap(int64_t rank) const override {
+    if (arenas)
+      return {nullptr, 0, rank, links.pointToPoint->ranks(), arenas->heaps()};
     // The memory of other ranks is elsewhere; only addresses of the own rank are used.
     const auto begin = reinterpret_cast<uintptr_t>(memory.data());
     const size_t stride = memory.bytes();
     return {reinterpret_cast<std::byte *>(begin - static_cast<size_t>(rank) * stride), stride, rank,
             links.pointToPoint->ranks()};
   }
-  Status touch(int64_t) override { return memory.touch(0, memory.bytes()); }
+  Status touch(int64_t) override {
+    return arenas ? arenas->touch() : memory.touch(0, memory.bytes());
+  }
 
   ProcessGroup *group(const std::vector<int64_t> &ranks, Queue queue) override {
-    std::unique_ptr<MessageGroup> &group = groups[{ranks, queue}];
+    std::unique_ptr<EngineGroup> &group = groups[{ranks, queue}];
     if (!group) {
-      group = std::make_unique<MessageGroup>();
-      group->ranks = ranks;
-      group->queue = queue;
+      group = std::make_unique<EngineGroup>(ranks, queue);
+      const auto position =
+          static_cast<size_t>(std::find(ranks.begin(), ranks.end(), self) - ranks.begin());
+      for (int64_t rank : ranks)
+        if (!links.hosts.empty())
+          group->topology.places.push_back({links.hosts[static_cast<size_t>(rank)], 0});
+      group->members[position] =
+          arenas ? arenas->makeMember(*group, position)
+                 : std::make_unique<GroupMember>(ranks.size(),
+                                                 pool.create<Arrival>(1, pool.sharing()), pool);
+      GroupMember &member = *group->members[position];
+      for (size_t run = 0; run < kCollectivesInFlight; ++run)
+        member.runs.push_back(std::make_unique<EngineRun>(
+            kernels, queue == kComputeQueue ? nullptr : links.queues[queue - 1],
+            &links.describeLoss));
     }
     return group.get();
   }
@@ -101,7 +114,7 @@ public:
     const bool sends = c.kind == CollectiveKind::send;
     std::unique_ptr<LinkSlot> &found = slots[{sends, peer, c.tag, index % inFlight}];
     if (!found) {
-      found = std::make_unique<LinkSlot>(pool);
+      found = std::make_unique<LinkSlot>();
       found->slot.source = sends ? self : peer;
       found->slot.target = sends ? peer : self;
       bySlot[&found->slot] = found.get();
@@ -110,21 +123,47 @@ public:
     int64_t bytes = 0;
     for (const CollectiveValue &value : c.values)
       bytes += MessageSlots::roundedBytes(value);
-    found->data.resize(std::max(found->data.size(), static_cast<size_t>(bytes)));
+    found->slot.bytes = std::max(found->slot.bytes, bytes);
     return &found->slot;
   }
   Status plan(Collective &c) override {
     if (isPointToPoint(c.kind))
       return {};
-    std::string text = signature(c);
-    for (int64_t rank : c.group->ranks)
-      text += " " + std::to_string(rank);
-    const uint64_t tag = static_cast<uint64_t>(links.model) << 56 | (hashOf(text) & kHashBits)
-                                                                        << 32;
-    ASSIGN_OR_RETURN(plans[keyOf(c)], MessagePlan::create(c, tag));
+    GroupMember &member = memberOf(c);
+    ScheduleRequest request = requestOf(c);
+    c.chosen = chooser.choose(request);
+    ASSIGN_OR_RETURN(c.plan, plans.find(request, member.pairs, c.position));
+    MemoryPool &visible = arenas ? arenas->pool() : pool;
+    c.shared = SharedCollective::make(c, visible);
+    const uint64_t hash = c.shared->operation ^ c.shared->identity;
+    c.linkTag = static_cast<uint64_t>(links.model) << 56 | (hash & kHashBits) << 32;
+    member.reserve(c, visible);
     return {};
   }
-  Status prepare() override { return {}; }
+  Status prepare() override {
+    auto isNew = [](const LinkSlot &own) { return !own.slot.sent; };
+    for (auto &[key, own] : slots) {
+      const auto &[sends, peer, tag, index] = key;
+      if (!arenas || !isNew(*own) || !isNear(peer))
+        continue;
+      own->isShared = !sends || arenas->offer(tag, index, own->slot);
+      if (!sends)
+        arenas->await(tag, index, own->slot);
+    }
+    if (arenas)
+      RETURN_IF_ERROR(arenas->connect(links.timeLimitSeconds));
+    for (auto &[key, own] : slots) {
+      // Of another host, or its sender has no room for it.
+      if (!isNew(*own))
+        continue;
+      const MessageSlot made(pool);
+      own->isShared = false;
+      own->slot.sent = made.sent;
+      own->slot.taken = made.taken;
+      own->data.resize(static_cast<size_t>(own->slot.bytes));
+    }
+    return {};
+  }
 
   void beginRun(RunControl &control) override {
     if (hasFailed)
@@ -139,8 +178,8 @@ public:
     // What was sent must leave before this process may end.
     RunControl::Watch watch;
     for (auto &[key, own] : slots)
-      while (std::get<0>(key) && !current->failed() &&
-             !own->slot.taken.waitOnce(own->slot.sent.value(), 0, current->slice()) &&
+      while (std::get<0>(key) && !own->isShared && !current->failed() &&
+             !own->slot.taken->waitOnce(own->slot.sent->value(), current->slice()) &&
              current->poll(watch)) {
       }
     const bool failed = current->failed();
@@ -153,68 +192,26 @@ public:
   }
   void reset() override { hasFailed = true; }
 
-  bool run(const Collective &c, const SymmetricHeap &heap, RunControl &control,
-           QueueState &queue) override {
-    if (c.kind == CollectiveKind::send)
-      return send(c, heap, control, queue);
-    if (c.kind == CollectiveKind::recv)
-      return receive(c, heap, control, queue);
-    if (c.kind == CollectiveKind::allToAllV) {
-      const Status counts = checkOwnCounts(c, heap.peer(heap.rank, c.values.back().input.offset));
-      if (!counts.ok()) {
-        control.fail(Status::error("rank ", self, ": ", counts.message(), counts.code()));
-        return false;
-      }
-    }
-    net::Link &link = *links.queues[c.queue - 1];
-    link.setSpin(control.spinNs());
-    auto &group = *static_cast<MessageGroup *>(c.group);
-    MessageEngine engine(c, *plans.at(keyOf(c)), heap, link, kernels);
-    engine.begin();
-    // False where the link or a peer is lost.
-    auto advance = [&] {
-      Status status = engine.advance();
-      if (!status.ok()) {
-        const int64_t peer = engine.awaitedRank();
-        control.fail(links.describeLoss && peer >= 0 ? links.describeLoss(peer, status) : status);
-      }
-      return status.ok();
-    };
-    bool isFine = advance();
-    if (isFine && !engine.isDone()) {
-      group.awaited.store(engine.awaitedRank(), std::memory_order_relaxed);
-      isFine = control.waitFor(queue, Waiting::peer, engine.awaitedRank(), [&](int64_t until) {
-        if (Status moved = link.progress(until); !moved.ok()) {
-          control.fail(moved);
-          return true;
-        }
-        if (!advance())
-          return true;
-        const int64_t awaited = engine.awaitedRank();
-        group.awaited.store(awaited, std::memory_order_relaxed);
-        queue.missingRank.store(awaited, std::memory_order_relaxed);
-        return engine.isDone();
-      });
-    }
-    if (!isFine || control.failed()) {
-      engine.abandon(nowNs() + kAbandonNs);
-      return false;
-    }
-    group.awaited.store(-1, std::memory_order_relaxed);
-    return true;
+  CollectiveRun *begin(const Collective &c, const SymmetricHeap &heap, RunControl &control,
+                       QueueState &queue) override {
+    links.queues[c.queue - 1]->setSpin(control.spin());
+    return EngineRun::begin(c, memberOf(c), heap, control, queue);
+  }
+  bool sendOrReceive(const Collective &c, const SymmetricHeap &heap, RunControl &control,
+                     QueueState &queue) override {
+    const bool sends = c.kind == CollectiveKind::send;
+    if (c.messageSlot && bySlot.at(c.messageSlot)->isShared)
+      return sends ? runtime::send(c, heap, control, queue)
+                   : runtime::receive(c, heap, control, queue);
+    return sends ? send(c, heap, control, queue) : receive(c, heap, control, queue);
   }
 
 private:
-  /// A collective of the program; commands move, their collectives' names and memory do not.
-  using PlanKey = std::tuple<const std::string *, std::string, CollectiveKind, const ProcessGroup *,
-                             uint64_t, uint64_t>;
-  static PlanKey keyOf(const Collective &c) {
-    return {c.path,
-            c.name,
-            c.kind,
-            c.group,
-            c.values.front().input.offset,
-            c.values.front().output.offset};
+  bool isNear(int64_t rank) const {
+    return links.hosts[static_cast<size_t>(rank)] == links.hosts[static_cast<size_t>(self)];
+  }
+  static GroupMember &memberOf(const Collective &c) {
+    return *static_cast<EngineGroup *>(c.group)->members[static_cast<size_t>(c.position)];
   }
 
   bool send(const Collective &c, const SymmetricHeap &heap, RunControl &control,
@@ -222,14 +219,15 @@ private:
     if (!c.messageSlot)
       return true;
     LinkSlot &own = *bySlot.at(c.messageSlot);
-    if (!control.wait(own.slot.taken, own.slot.sent.value(), queue, Waiting::peer, own.slot.target))
+    if (!control.wait(*own.slot.taken, own.slot.sent->value(), queue, Waiting::peer,
+                      own.slot.target))
       return false;
     std::byte *to = own.data.data();
     for (const CollectiveValue &value : c.values) {
       copyRuns(value.part, heap.peer(heap.rank, value.input.offset), to);
       to += MessageSlots::roundedBytes(value);
     }
-    own.slot.sent.increment();
+    own.slot.sent->increment();
     post(own, /*isSend=*/true, c.tag, static_cast<size_t>(to - own.data.data()));
     return !control.failed();
   }
@@ -246,7 +244,7 @@ private:
     for (const CollectiveValue &value : c.values)
       bytes += MessageSlots::roundedBytes(value);
     post(own, /*isSend=*/false, c.tag, static_cast<size_t>(bytes));
-    if (!control.wait(own.slot.sent, own.slot.taken.value() + 1, queue, Waiting::peer,
+    if (!control.wait(*own.slot.sent, own.slot.taken->value() + 1, queue, Waiting::peer,
                       own.slot.source))
       return false;
     const std::byte *from = own.data.data();
@@ -254,7 +252,7 @@ private:
       copyRuns(value.part, from, heap.peer(heap.rank, value.output.offset));
       from += MessageSlots::roundedBytes(value);
     }
-    own.slot.taken.increment();
+    own.slot.taken->increment();
     return true;
   }
 
@@ -301,7 +299,7 @@ private:
         if (const Status &status = slot.transfer.status(); !status.ok())
           fail(underWay[i].isSend ? slot.slot.target : slot.slot.source, status);
         else
-          (underWay[i].isSend ? slot.slot.taken : slot.slot.sent).increment();
+          (underWay[i].isSend ? slot.slot.taken : slot.slot.sent)->increment();
         underWay.erase(underWay.begin() + static_cast<std::ptrdiff_t>(i));
       }
       if (stopping.load())
@@ -334,10 +332,12 @@ private:
   const int64_t self;
   const size_t inFlight;
   const VectorKernels &kernels;
-  HostMemory memory;
+  HostMemory memory; ///< symmetric, unless it is in an arena
+  std::unique_ptr<SharedArenas> arenas;
   MemoryPool pool{Sharing::process};
-  std::map<std::pair<std::vector<int64_t>, Queue>, std::unique_ptr<MessageGroup>> groups;
-  std::map<PlanKey, std::unique_ptr<MessagePlan>> plans;
+  std::map<std::pair<std::vector<int64_t>, Queue>, std::unique_ptr<EngineGroup>> groups;
+  cost::ScheduleChooser chooser;
+  PlanTable plans;
   std::map<std::tuple<bool, int64_t, int64_t, size_t>, std::unique_ptr<LinkSlot>> slots;
   std::map<const MessageSlot *, LinkSlot *> bySlot;
   bool hasFailed = false;

@@ -10,6 +10,7 @@
 #ifndef BRAID_COLLECTIVE_MESSAGETRANSPORT_H
 #define BRAID_COLLECTIVE_MESSAGETRANSPORT_H
 
+#include "SharedArenas.h"
 #include "Transport.h"
 #include "runtime/lib/Net/Link.h"
 
@@ -26,6 +27,13 @@ struct MessageLinks {
   net::Link *pointToPoint = nullptr;
   /// Tells models apart that use the same links: messages of others are not taken.
   uint8_t model = 0;
+  /// By rank: a number of its host. Empty: each rank is on a host of its own.
+  std::vector<int64_t> hosts;
+  /// Shares memory with the ranks of this host; where it is empty they have links only.
+  SharedArenas::Exchange shareArenas;
+  /// By whose times schedules are chosen, the same in all processes; may be null.
+  std::shared_ptr<const cost::Machine> machine;
+  double timeLimitSeconds = 60; ///< for ranks of this host to prepare; 0: none
   /// Called when a run begins, and when it has ended.
   std::function<void(RunControl &)> beginRun;
   std::function<void(bool failed)> endRun;

@@ -12,6 +12,7 @@
 #include "braid/Base/Algorithm.h"
 #include "braid/Base/MessagesInFlight.h"
 #include "braid/Base/StridedRuns.h"
+#include "braid/Collective/Topology.h"
 #include "braid/Program/Manifest.h"
 #include "runtime/lib/Sync/RunControl.h"
 
@@ -28,8 +29,10 @@ struct SymmetricHeap {
   std::byte *base = nullptr; ///< of rank 0
   size_t stride = 0;         ///< from one rank's memory to the next rank's
   int64_t rank = 0, ranks = 1;
+  /// By rank, where the memory of ranks is not evenly apart; null for one that is not seen here.
+  std::byte *const *bases = nullptr;
   std::byte *peer(int64_t r, uint64_t offset) const {
-    return base + static_cast<size_t>(r) * stride + offset;
+    return (bases ? bases[r] : base + static_cast<size_t>(r) * stride) + offset;
   }
 };
 
@@ -64,10 +67,18 @@ struct ProcessGroup {
   virtual std::vector<int64_t> missing(int64_t position) const = 0;
   std::vector<int64_t> ranks;
   Queue queue = kComputeQueue;
+  Topology topology; ///< empty: all ranks are on one host
 };
 
-struct MessageSlot;    // MessageSlots.h
-struct CollectivePlan; // Engine.h
+struct MessageSlot;      // MessageSlots.h
+struct CollectivePlan;   // Plan.h
+struct SharedCollective; // Fabric.h
+} // namespace braid::runtime
+namespace braid::cost {
+struct ChosenSchedule; // braid/Cost/ScheduleChoice.h
+struct Machine;
+} // namespace braid::cost
+namespace braid::runtime {
 
 /// A collective as one rank sees it. A send has inputs only, a recv outputs only.
 struct Collective {
@@ -83,8 +94,12 @@ struct Collective {
   int64_t tag = 0;                    ///< of send and recv
   MessageSlot *messageSlot = nullptr; ///< of send and recv; null when this rank takes no part
   ProcessGroup *group = nullptr;
-  int64_t position = 0;                       ///< of this rank in the group
-  std::shared_ptr<const CollectivePlan> plan; ///< set by Transport::plan, where there is one
+  int64_t position = 0; ///< of this rank in the group
+  // Set by Transport::plan.
+  std::shared_ptr<const CollectivePlan> plan;
+  std::shared_ptr<const cost::ChosenSchedule> chosen; ///< why this plan
+  const SharedCollective *shared = nullptr;           ///< what ranks of the host read
+  uint64_t linkTag = 0;                               ///< of its messages over a link
   Queue queue = kComputeQueue;
   std::string name, role;
   const std::string *path = nullptr; ///< of the calls that lead to it
@@ -95,11 +110,37 @@ struct Collective {
 
 /// "all_reduce 'a' (sum, 8 f32, dim 0, role 'r') in @main"
 std::string signature(const Collective &collective);
-/// Whether two ranks that arrive at a barrier with these do the same.
-bool agree(const Collective &a, const Collective &b);
-/// Whether both are the same operation of the program. Different operations may agree: ranks that
-/// reach them in different orders would exchange the wrong values.
-bool isSameOperation(const Collective &a, const Collective &b);
+/// The same number for two ranks that do the same, in all processes.
+uint64_t operationHash(const Collective &collective);
+/// The same number for the same operation of the program. Different operations may have one
+/// operationHash: ranks that reach them in different orders would exchange the wrong values.
+uint64_t identityHash(const Collective &collective);
+
+/// So many collectives of a queue may be under way at once.
+constexpr size_t kCollectivesInFlight = 4;
+
+/// When a step of a collective's schedule worked, by nowNs().
+struct StepSpan {
+  uint32_t step;
+  int64_t beginNs, endNs;
+};
+
+/// A collective that a queue has begun, for the queue's thread.
+class CollectiveRun {
+public:
+  virtual ~CollectiveRun() = default;
+  /// Does what can be done without waiting. True when the outputs are complete and no peer reads
+  /// this rank's inputs any more; and when the run has failed: the failure is in its control.
+  virtual bool advance() = 0;
+  /// Waits until advance() may have more to do; false when the run has failed. Of the collectives
+  /// of a queue the oldest one waits, and the others are advanced afterwards.
+  virtual bool wait() = 0;
+  /// Of a failed run: lets go of all memory.
+  virtual void abandon() {}
+  /// Called before the first advance(): notes when its steps work.
+  virtual void traceSteps() {}
+  virtual const std::vector<StepSpan> *steps() const { return nullptr; }
+};
 
 class Transport {
 public:
@@ -126,11 +167,18 @@ public:
   /// calls it before the first run, so that the pages are near its cores and later writes do not
   /// run out of memory.
   virtual Status touch(int64_t /*rank*/) { return {}; }
-  /// Runs a collective to its end on the calling communication queue. On return the outputs are
-  /// complete and no peer reads this rank's inputs any more. False when the run failed; the failure
-  /// is in `control`.
-  virtual bool run(const Collective &collective, const SymmetricHeap &heap, RunControl &control,
-                   QueueState &self) = 0;
+  /// Begins a collective, which is not a send or a recv, on the calling queue. The collectives of a
+  /// queue end in their order; fewer than kCollectivesInFlight of them are under way. The object
+  /// may be used again after its collective. Null when the run has failed.
+  virtual CollectiveRun *begin(const Collective &collective, const SymmetricHeap &heap,
+                               RunControl &control, QueueState &self) = 0;
+  /// Runs a send or a recv to its end on the calling queue. A send ends when its message is in a
+  /// slot. False when the run has failed; the failure is in `control`.
+  virtual bool sendOrReceive(const Collective &pointToPoint, const SymmetricHeap &heap,
+                             RunControl &control, QueueState &self) = 0;
+  /// Runs either to its end.
+  bool run(const Collective &collective, const SymmetricHeap &heap, RunControl &control,
+           QueueState &self);
   /// Called before the queues of a run begin and when they have ended, by the thread that runs it.
   virtual void beginRun(RunControl & /*control*/) {}
   virtual void endRun() {}
@@ -139,13 +187,16 @@ public:
 };
 
 /// All ranks are threads of this process; one object serves all of them. `messagesInFlight`: how
-/// many messages of one sender, target and tag have memory.
-std::unique_ptr<Transport> createThreadsTransport(int64_t ranks,
-                                                  int64_t messagesInFlight = kMessagesInFlight);
+/// many messages of one sender, target and tag have memory. `machine`: by whose times schedules are
+/// chosen; may be null.
+std::unique_ptr<Transport>
+createThreadsTransport(int64_t ranks, int64_t messagesInFlight = kMessagesInFlight,
+                       std::shared_ptr<const cost::Machine> machine = nullptr);
 /// All ranks are processes. They are forked after memory, groups and the collectives of all ranks
 /// have their addresses, which do not change afterwards.
-std::unique_ptr<Transport> createShmTransport(int64_t ranks,
-                                              int64_t messagesInFlight = kMessagesInFlight);
+std::unique_ptr<Transport>
+createShmTransport(int64_t ranks, int64_t messagesInFlight = kMessagesInFlight,
+                   std::shared_ptr<const cost::Machine> machine = nullptr);
 
 } // namespace braid::runtime
 #endif // BRAID_COLLECTIVE_TRANSPORT_H

@@ -8,12 +8,15 @@
 //===----------------------------------------------------------------------===//
 #include "braid/Cost/Machine.h"
 
+#include "braid/Base/CollectiveKind.h"
 #include "braid/Base/StatusMacros.h"
 #include "braid/Base/Support.h"
 #include "runtime/lib/Data/Json.h"
 
 #include <algorithm>
 #include <cstdio>
+#include <iterator>
+#include <map>
 #include <set>
 #include <tuple>
 
@@ -85,7 +88,21 @@ template <typename Io> static void fields(Io &io, Overheads &v) {
 template <typename Io> static void fields(Io &io, TransferPoint &v) {
   io.field("bytes", v.bytes);
   io.field("copy_seconds", v.copySeconds);
+  io.field("receive_seconds", v.receiveSeconds);
   io.field("reduce_seconds", v.reduceSeconds);
+  io.field("shared_seconds", v.sharedSeconds);
+}
+
+template <typename Io> static void fields(Io &io, CollectivePoint &v) {
+  io.field("kind", v.kind);
+  io.field("bytes", v.bytes);
+  io.field("seconds", v.seconds);
+}
+
+template <typename Io> static void fields(Io &io, ColdPoint &v) {
+  io.field("between_bytes", v.betweenBytes);
+  io.field("bytes", v.bytes);
+  io.field("seconds", v.seconds);
 }
 
 template <typename Io> static void fields(Io &io, Transport &v) {
@@ -94,19 +111,31 @@ template <typename Io> static void fields(Io &io, Transport &v) {
   io.field("start_seconds", v.startSeconds);
   io.field("message_seconds", v.messageSeconds);
   io.field("transfers", v.transfers);
+  io.optional("collectives", v.collectives);
+  io.optional("cold", v.cold);
 }
 
 template <typename Io> static void fields(Io &io, Interference &v) {
   io.field("transport", v.transport);
   io.field("ranks", v.ranks);
+  io.field("kind", v.kind);
   io.field("compute_slowdown", v.computeSlowdown);
   io.field("communication_slowdown", v.communicationSlowdown);
+}
+
+template <typename Io> static void fields(Io &io, MessagePoint &v) {
+  io.field("bytes", v.bytes);
+  io.field("seconds", v.seconds);
 }
 
 template <typename Io> static void fields(Io &io, Link &v) {
   io.field("name", v.name);
   io.field("latency_seconds", v.latencySeconds);
   io.field("bytes_per_second", v.bytesPerSecond);
+  io.optional("both_ways_bytes_per_second", v.bothWaysBytesPerSecond);
+  io.optional("host_bytes_per_second", v.hostBytesPerSecond);
+  io.optional("processor_bytes_per_second", v.processorBytesPerSecond);
+  io.optional("messages", v.messages);
 }
 
 template <typename Io> static void fields(Io &io, PeakRate &v) {
@@ -382,11 +411,58 @@ Status checkCompute(const Machine &machine) {
   return {};
 }
 
+/// Those of a table; an all_to_all_v is as an all_to_all whose counts are full.
+constexpr runtime::CollectiveKind kCollectiveKinds[] = {
+    runtime::CollectiveKind::allReduce, runtime::CollectiveKind::reduceScatter,
+    runtime::CollectiveKind::allGather, runtime::CollectiveKind::allToAll,
+    runtime::CollectiveKind::reduce,    runtime::CollectiveKind::broadcast,
+    runtime::CollectiveKind::permute};
+
+/// Of each kind, sizes in ascending order, and seconds that do not shrink.
+Status checkCollectives(const std::string &path, const std::vector<CollectivePoint> &points) {
+  std::map<std::string, const CollectivePoint *> last;
+  for (size_t i = 0; i < points.size(); ++i) {
+    const std::string at = path + ".collectives[" + std::to_string(i) + "]";
+    const CollectivePoint &point = points[i];
+    if (!std::any_of(std::begin(kCollectiveKinds), std::end(kCollectiveKinds),
+                     [&](runtime::CollectiveKind kind) { return point.kind == name(kind); }))
+      return Status::error("field ", inQuotes(at + ".kind"), " expects a collective, got ",
+                           inQuotes(point.kind));
+    const CollectivePoint *&before = last[point.kind];
+    if (before && point.bytes <= before->bytes)
+      return Status::error("field ", inQuotes(at), " expects ascending bytes of ",
+                           inQuotes(point.kind), ", got ", point.bytes, " behind ", before->bytes);
+    if (before && point.seconds < before->seconds)
+      return Status::error("field ", inQuotes(at), " expects no less time than fewer bytes take");
+    before = &point;
+  }
+  return {};
+}
+
+/// Every combination in order, and seconds that do not shrink where bytes grow.
+Status checkCold(const std::string &path, const std::vector<ColdPoint> &points) {
+  RETURN_IF_ERROR(checkGrid(
+      path + ".cold", points,
+      [](const ColdPoint &p) { return std::tuple(p.betweenBytes, p.bytes); },
+      "between_bytes and bytes"));
+  for (size_t i = 1; i < points.size(); ++i) {
+    const ColdPoint &before = points[i - 1], &point = points[i];
+    const std::string at = path + ".cold[" + std::to_string(i) + "]";
+    if (std::tuple(point.betweenBytes, point.bytes) < std::tuple(before.betweenBytes, before.bytes))
+      return Status::error("field ", inQuotes(at),
+                           " expects ascending between_bytes, and bytes for each of them");
+    if (point.betweenBytes == before.betweenBytes && point.seconds < before.seconds)
+      return Status::error("field ", inQuotes(at), " expects no less time than fewer bytes take");
+  }
+  return {};
+}
+
 Status checkTransports(const Machine &machine) {
   std::set<std::pair<std::string, int64_t>> seen;
   for (size_t i = 0; i < machine.transports.size(); ++i) {
     const Transport &t = machine.transports[i];
-    const std::string path = "transports[" + std::to_string(i) + "].transfers";
+    const std::string transport = "transports[" + std::to_string(i) + "]";
+    const std::string path = transport + ".transfers";
     if (!seen.emplace(t.name, t.ranks).second)
       return Status::error("field 'transports' has ", inQuotes(t.name), " of ", t.ranks,
                            " ranks twice");
@@ -394,11 +470,36 @@ Status checkTransports(const Machine &machine) {
       return Status::error("field ", inQuotes(path), " expects at least one size, got none");
     RETURN_IF_ERROR(checkAscending(path, t.transfers));
     for (size_t p = 1; p < t.transfers.size(); ++p)
-      if (t.transfers[p].copySeconds < t.transfers[p - 1].copySeconds ||
-          t.transfers[p].reduceSeconds < t.transfers[p - 1].reduceSeconds)
-        return Status::error("field ", inQuotes(path + "[" + std::to_string(p) + "]"),
-                             " expects no less time than fewer bytes take");
+      for (double TransferPoint::*seconds :
+           {&TransferPoint::copySeconds, &TransferPoint::receiveSeconds,
+            &TransferPoint::reduceSeconds, &TransferPoint::sharedSeconds})
+        if (t.transfers[p].*seconds < t.transfers[p - 1].*seconds)
+          return Status::error("field ", inQuotes(path + "[" + std::to_string(p) + "]"),
+                               " expects no less time than fewer bytes take");
+    RETURN_IF_ERROR(checkCollectives(transport, t.collectives));
+    RETURN_IF_ERROR(checkCold(transport, t.cold));
   }
+  return {};
+}
+
+Status checkInterference(const Machine &machine) {
+  std::set<std::tuple<std::string, int64_t, std::string>> seen;
+  for (size_t i = 0; i < machine.interference.size(); ++i) {
+    const Interference &one = machine.interference[i];
+    if (one.kind != "matmul" && one.kind != "memory")
+      return Status::error("field ", inQuotes("interference[" + std::to_string(i) + "].kind"),
+                           " expects 'matmul' or 'memory', got ", inQuotes(one.kind));
+    if (!seen.emplace(one.transport, one.ranks, one.kind).second)
+      return Status::error("field 'interference' has ", inQuotes(one.kind), " beside ",
+                           inQuotes(one.transport), " of ", one.ranks, " ranks twice");
+  }
+  return {};
+}
+
+Status checkLinks(const Machine &machine) {
+  for (size_t i = 0; i < machine.links.size(); ++i)
+    RETURN_IF_ERROR(
+        checkAscending("links[" + std::to_string(i) + "].messages", machine.links[i].messages));
   return {};
 }
 
@@ -409,9 +510,9 @@ Result<Machine> machineFromJson(const std::string &text) {
   FieldReader version(json, "");
   Machine machine;
   version.field("format_version", machine.formatVersion);
-  if (machine.formatVersion != Machine::kFormatVersion)
-    version.fail("expects format version " + std::to_string(Machine::kFormatVersion) + ", got " +
-                 std::to_string(machine.formatVersion));
+  if (machine.formatVersion < 1 || machine.formatVersion > Machine::kFormatVersion)
+    version.fail("expects format version 1 to " + std::to_string(Machine::kFormatVersion) +
+                 ", got " + std::to_string(machine.formatVersion));
   std::vector<std::string> numbers;
   // Before the fields, so that a wrong unit is not only an unknown field.
   if (json.is_object())
@@ -420,6 +521,8 @@ Result<Machine> machineFromJson(const std::string &text) {
   RETURN_IF_ERROR(version.finish());
   RETURN_IF_ERROR(checkCompute(machine));
   RETURN_IF_ERROR(checkTransports(machine));
+  RETURN_IF_ERROR(checkInterference(machine));
+  RETURN_IF_ERROR(checkLinks(machine));
   if (!machine.measurement)
     RETURN_IF_ERROR(checkSources(machine, numbers));
   else if (!machine.sourceOf.empty())

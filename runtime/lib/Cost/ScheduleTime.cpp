@@ -5,265 +5,99 @@
 #include "braid/Cost/ScheduleTime.h"
 
 #include "Interpolation.h"
+#include "ScheduleSimulation.h"
 #include "braid/Base/StatusMacros.h"
 #include "braid/Base/Support.h"
 
 #include <algorithm>
-#include <deque>
-#include <limits>
 #include <map>
-#include <queue>
-#include <set>
+#include <numeric>
 
 namespace braid::cost {
 
+using runtime::CollectiveKind;
 using runtime::Schedule;
-using runtime::ScheduleAlgorithm;
 using runtime::ScheduleRequest;
-using runtime::ScheduleStep;
-using runtime::StepKind;
-using runtime::StepSource;
 
-Result<Network> networkOf(const Machine &machine, const std::string &transport, int64_t ranks) {
-  const Transport *found = machine.findTransport(transport, ranks);
-  if (!found)
-    return Status::error("the machine file has no transport ", runtime::inQuotes(transport), " of ",
-                         ranks, " ranks");
+static Result<Network> networkOfGpus(const Gpu &gpu, int64_t ranksOfHost, bool hasSeveralHosts) {
   Network network;
-  network.startSeconds = found->startSeconds;
-  network.messageSeconds = found->messageSeconds;
-  network.transfers = found->transfers;
+  network.startSeconds = gpu.launchSeconds;
+  constexpr int64_t kBytes = int64_t(1) << 30;
+  const double copy = 2 * kBytes / gpu.memoryBytesPerSecond;
+  TransferPoint point{kBytes, copy, copy, copy, 0};
+  if (ranksOfHost > 1) {
+    if (!gpu.nvlink)
+      return Status::error("the machine file has no NVLink between GPUs of a host");
+    const NvLink &nvlink = *gpu.nvlink;
+    network.messageSeconds = nvlink.latencySeconds;
+    point.receiveSeconds = kBytes / (static_cast<double>(nvlink.links) * nvlink.linkBytesPerSecond *
+                                     nvlink.efficiency);
+    point.reduceSeconds = std::max(copy, point.receiveSeconds);
+  }
+  network.transfers = {point};
+  if (hasSeveralHosts && gpu.network) {
+    // A card serves some of the host's GPUs, so a host has several.
+    network.between = gpu.network->link;
+    const int64_t cards = (ranksOfHost + gpu.network->gpus - 1) / gpu.network->gpus;
+    network.between.bytesPerSecond *= gpu.network->efficiency * static_cast<double>(cards);
+  }
   return network;
 }
 
-namespace {
-
-class Simulation {
-public:
-  Simulation(const ScheduleRequest &request, const Network &network,
-             std::vector<Schedule> schedules)
-      : request(request), network(network), schedules(std::move(schedules)) {
-    double bytes = 0; // of input and output
-    for (const runtime::ScheduleValue &value : request.values)
-      bytes += static_cast<double>(value.partBytes) *
-               static_cast<double>(request.inputParts() + request.outputParts());
-    const double transfer = bytes / static_cast<double>(request.ranks + 1);
-    std::vector<std::pair<double, double>> copies, reductions;
-    for (const TransferPoint &point : network.transfers) {
-      copies.emplace_back(point.bytes, point.copySeconds);
-      reductions.emplace_back(point.bytes, point.reduceSeconds);
+static void addMeasured(const Transport &transport, Network &network) {
+  constexpr int kKinds = static_cast<int>(runtime::CollectiveKind::recv) + 1;
+  for (const CollectivePoint &point : transport.collectives)
+    for (int number = 0; number < kKinds; ++number) {
+      const auto kind = static_cast<runtime::CollectiveKind>(number);
+      if (point.kind != name(kind))
+        continue;
+      auto of = std::find_if(network.measured.begin(), network.measured.end(),
+                             [&](const auto &one) { return one.kind == kind; });
+      if (of == network.measured.end())
+        of = network.measured.insert(of, {kind, {}});
+      of->seconds.emplace_back(static_cast<double>(point.bytes), point.seconds);
     }
-    if (transfer > 0) {
-      copySecondsPerByte = secondsAt(copies, transfer) / transfer;
-      reduceSecondsPerByte = secondsAt(reductions, transfer) / transfer;
-    }
+  for (const ColdPoint &point : transport.cold) {
+    const auto between = static_cast<double>(point.betweenBytes);
+    if (network.cold.empty() || network.cold.back().first != between)
+      network.cold.push_back({between, {}});
+    network.cold.back().second.emplace_back(static_cast<double>(point.bytes), point.seconds);
   }
+}
 
-  Result<CollectiveTime> run() {
-    ranks.resize(schedules.size());
-    for (size_t r = 0; r < ranks.size(); ++r)
-      begin(r);
-    for (now = network.startSeconds; settle(); advance()) {
-    }
-    CollectiveTime time;
-    for (const Rank &rank : ranks) {
-      if (rank.done != rank.waits.size())
-        return Status::error("the schedules do not end");
-      time.rankSeconds.push_back(rank.end);
-      time.seconds = std::max(time.seconds, rank.end);
-    }
-    return time;
+Result<Network> networkOf(const Machine &machine, const std::string &transport, int64_t ranks,
+                          const runtime::Topology &topology) {
+  std::map<int64_t, int64_t> ranksOf; // by host
+  int64_t ranksOfHost = 0;
+  for (int64_t r = 0; r < ranks; ++r)
+    ranksOfHost = std::max(ranksOfHost, ++ranksOf[topology.placeOf(r).host]);
+  const bool hasSeveralHosts = ranksOf.size() > 1;
+  if (machine.gpu)
+    return networkOfGpus(*machine.gpu, ranksOfHost, hasSeveralHosts);
+  const Transport *found = machine.findTransport(transport, ranksOfHost);
+  // What a rank does alone it does like one of few.
+  for (const Transport &other : machine.transports)
+    if (ranksOfHost == 1 && other.name == transport && (!found || other.ranks < found->ranks))
+      found = &other;
+  if (!found && ranksOfHost > 1)
+    return Status::error("the machine file has no transport ", runtime::inQuotes(transport), " of ",
+                         ranksOfHost, " ranks");
+  Network network;
+  if (found) {
+    network.startSeconds = found->startSeconds;
+    network.messageSeconds = found->messageSeconds;
+    network.transfers = found->transfers;
+    network.transport = transport;
+    if (found->ranks == ranksOfHost)
+      addMeasured(*found, network);
   }
+  network.cores = machine.processor ? machine.processor->cores : 0;
+  if (hasSeveralHosts && !machine.links.empty())
+    network.between = machine.links.front();
+  return network;
+}
 
-private:
-  /// Of a message: sender, receiver, number.
-  using Message = std::tuple<size_t, size_t, uint32_t>;
-
-  struct Rank {
-    std::vector<uint32_t> waits;               ///< by step: what it still waits for
-    std::vector<std::vector<uint32_t>> behind; ///< by step: those that are after it
-    std::set<uint32_t> ready;                  ///< by number
-    std::optional<uint32_t> running;
-    size_t done = 0;
-    double end = 0;
-  };
-  /// The messages from one rank to one of another host; the first is on its way.
-  struct Flow {
-    std::deque<std::pair<Message, double>> messages; ///< with the bytes that are left
-  };
-  struct Event {
-    double time;
-    enum Kind { stepEnds, messageArrives } kind;
-    size_t rank;
-    uint32_t step;
-    Message message;
-    bool operator>(const Event &o) const { return time > o.time; }
-  };
-
-  void begin(size_t r) {
-    Rank &rank = ranks[r];
-    const Schedule &schedule = schedules[r];
-    rank.waits.resize(schedule.steps.size());
-    rank.behind.resize(schedule.steps.size());
-    rank.end = network.startSeconds;
-    for (uint32_t s = 0; s < schedule.steps.size(); ++s) {
-      const ScheduleStep &step = schedule.steps[s];
-      for (uint32_t before : schedule.dependenciesOf(step))
-        rank.behind[before].push_back(s);
-      rank.waits[s] = step.numDependencies;
-      for (const StepSource &source : schedule.sourcesOf(step))
-        if (source.isMessage()) {
-          ++rank.waits[s];
-          takers[{static_cast<size_t>(source.peer), r, source.message}] = s;
-        }
-      if (step.kind == StepKind::send)
-        senders[{r, static_cast<size_t>(step.peer), step.message}] = s;
-      if (rank.waits[s] == 0)
-        rank.ready.insert(s);
-    }
-  }
-
-  bool isDirect(size_t a, size_t b) const {
-    return request.topology.sameHost(static_cast<int64_t>(a), static_cast<int64_t>(b));
-  }
-
-  void unblock(size_t r, uint32_t step) {
-    if (--ranks[r].waits[step] == 0)
-      ranks[r].ready.insert(step);
-  }
-
-  void finish(size_t r, uint32_t step) {
-    Rank &rank = ranks[r];
-    ++rank.done;
-    rank.end = std::max(rank.end, now);
-    for (uint32_t next : rank.behind[step])
-      unblock(r, next);
-    // A send within the host is done when its message was read.
-    for (const StepSource &source : schedules[r].sourcesOf(schedules[r].steps[step]))
-      if (source.isMessage() && isDirect(static_cast<size_t>(source.peer), r))
-        finish(static_cast<size_t>(source.peer),
-               senders.at({static_cast<size_t>(source.peer), r, source.message}));
-  }
-
-  /// Starts all that can start now. False when nothing is under way any more.
-  bool settle() {
-    for (bool more = true; more;) {
-      more = false;
-      for (size_t r = 0; r < ranks.size(); ++r) {
-        Rank &rank = ranks[r];
-        for (auto next = rank.ready.begin(); next != rank.ready.end();) {
-          const ScheduleStep &step = schedules[r].steps[*next];
-          const uint32_t number = *next;
-          if (step.kind == StepKind::send) {
-            next = rank.ready.erase(next);
-            send(r, number, step);
-            more = true;
-          } else if (!rank.running) {
-            next = rank.ready.erase(next);
-            rank.running = number;
-            events.push({now + secondsOf(r, step), Event::stepEnds, r, number, {}});
-          } else {
-            ++next;
-          }
-        }
-      }
-    }
-    return !events.empty() || !flows.empty();
-  }
-
-  void send(size_t r, uint32_t number, const ScheduleStep &step) {
-    const Message message{r, static_cast<size_t>(step.peer), step.message};
-    if (isDirect(r, static_cast<size_t>(step.peer)))
-      events.push({now + network.messageSeconds, Event::messageArrives, r, number, message});
-    else
-      flows[{r, static_cast<size_t>(step.peer)}].messages.emplace_back(
-          message, static_cast<double>(step.piece.bytes));
-  }
-
-  double secondsOf(size_t r, const ScheduleStep &step) const {
-    const auto bytes = static_cast<double>(step.piece.bytes);
-    if (step.kind == StepKind::reduce)
-      return bytes * reduceSecondsPerByte * std::max(0.0, step.numSources - 1.0);
-    if (step.kind == StepKind::receive) {
-      const StepSource &source = schedules[r].sourcesOf(step)[0];
-      if (!isDirect(static_cast<size_t>(source.peer), r))
-        return 0; // the link has put it there
-    }
-    return bytes * copySecondsPerByte;
-  }
-
-  /// Bytes per second of each flow: equal shares of the cards of both hosts.
-  std::map<std::pair<size_t, size_t>, double> rates() const {
-    std::map<int64_t, double> sending, receiving;
-    auto host = [&](size_t r) { return request.topology.placeOf(static_cast<int64_t>(r)).host; };
-    for (const auto &[pair, flow] : flows) {
-      ++sending[host(pair.first)];
-      ++receiving[host(pair.second)];
-    }
-    std::map<std::pair<size_t, size_t>, double> result;
-    for (const auto &[pair, flow] : flows)
-      result[pair] = network.between.bytesPerSecond /
-                     std::max(sending[host(pair.first)], receiving[host(pair.second)]);
-    return result;
-  }
-
-  /// Goes on to the next event.
-  void advance() {
-    const auto rate = rates();
-    double next = events.empty() ? std::numeric_limits<double>::infinity() : events.top().time;
-    auto secondsLeft = [&](const auto &entry) {
-      return entry.second.messages.front().second / rate.at(entry.first);
-    };
-    const auto *first =
-        static_cast<const std::pair<const std::pair<size_t, size_t>, Flow> *>(nullptr);
-    for (const auto &entry : flows)
-      if (now + secondsLeft(entry) < next) {
-        next = now + secondsLeft(entry);
-        first = &entry;
-      }
-    for (auto &[pair, flow] : flows)
-      flow.messages.front().second =
-          std::max(0.0, flow.messages.front().second - (next - now) * rate.at(pair));
-    now = next;
-    if (first) {
-      // The bytes of a message have left; it arrives the latency later.
-      auto flow = flows.find(first->first);
-      const Message message = flow->second.messages.front().first;
-      events.push({now + network.between.latencySeconds, Event::messageArrives,
-                   std::get<0>(message), senders.at(message), message});
-      flow->second.messages.pop_front();
-      if (flow->second.messages.empty())
-        flows.erase(flow);
-      return;
-    }
-    const Event event = events.top();
-    events.pop();
-    if (event.kind == Event::stepEnds) {
-      ranks[event.rank].running.reset();
-      finish(event.rank, event.step);
-      return;
-    }
-    const auto &[sender, receiver, number] = event.message;
-    if (!isDirect(sender, receiver))
-      finish(sender, event.step);
-    if (auto taker = takers.find(event.message); taker != takers.end())
-      unblock(receiver, taker->second);
-  }
-
-  const ScheduleRequest &request;
-  const Network &network;
-  const std::vector<Schedule> schedules;
-  double copySecondsPerByte = 0, reduceSecondsPerByte = 0;
-  std::vector<Rank> ranks;
-  std::map<Message, uint32_t> takers, senders; ///< steps
-  std::map<std::pair<size_t, size_t>, Flow> flows;
-  std::priority_queue<Event, std::vector<Event>, std::greater<>> events;
-  double now = 0;
-};
-
-} // namespace
-
-Result<CollectiveTime> timeOf(const ScheduleRequest &request, const Network &network) {
+Result<CollectiveTime> timeOfSteps(const ScheduleRequest &request, const Network &network) {
   std::vector<Schedule> schedules;
   for (int64_t position = 0; position < request.ranks; ++position) {
     ASSIGN_OR_RETURN(Schedule schedule, makeSchedule(request, position));
@@ -272,28 +106,86 @@ Result<CollectiveTime> timeOf(const ScheduleRequest &request, const Network &net
   for (int64_t r = 1; r < request.ranks; ++r)
     if (!request.topology.sameHost(0, r) && network.between.bytesPerSecond <= 0)
       return Status::error("the machine file has no link between hosts");
-  return Simulation(request, network, std::move(schedules)).run();
+  // Where ranks share cores, each of them may come last; of many, one stands for all.
+  const auto n = static_cast<size_t>(request.ranks);
+  const bool sharesCores = network.cores > 0 && request.ranks > network.cores;
+  const size_t first = sharesCores && n <= 8 ? 0 : n - 1;
+  CollectiveTime mean;
+  mean.rankSeconds.resize(n);
+  const double part = 1 / static_cast<double>(n - first);
+  for (size_t last = first; last < n; ++last) {
+    ASSIGN_OR_RETURN(const CollectiveTime time,
+                     ScheduleSimulation(request, network, schedules, last).run());
+    mean.seconds += part * time.seconds;
+    for (size_t r = 0; r < n; ++r)
+      mean.rankSeconds[r] += part * time.rankSeconds[r];
+  }
+  return mean;
 }
 
-Result<ScheduleAlgorithm> fastestAlgorithm(const ScheduleRequest &request, const Network &network,
-                                           const std::vector<ScheduleAlgorithm> &among) {
-  std::optional<ScheduleAlgorithm> best;
-  double least = 0;
-  for (ScheduleAlgorithm algorithm : among) {
-    if (!runtime::checkAlgorithm(algorithm, request.kind, request.ranks).ok())
-      continue;
-    ScheduleRequest with = request;
-    with.algorithm = algorithm;
-    ASSIGN_OR_RETURN(const CollectiveTime time, timeOf(with, network));
-    if (!best || time.seconds < least) {
-      best = algorithm;
-      least = time.seconds;
-    }
-  }
-  if (!best)
-    return Status::error("no algorithm applies to ", runtime::name(request.kind), " of ",
-                         request.ranks, " ranks");
-  return *best;
+/// Of a rank's inputs and outputs together.
+static int64_t bytesOf(const ScheduleRequest &request) {
+  int64_t bytes = 0;
+  for (const runtime::ScheduleValue &value : request.values)
+    bytes += value.partBytes * (request.inputParts() + request.outputParts());
+  return bytes;
+}
+
+/// The collective of one value whose time is in a table.
+static ScheduleRequest measuredAs(const ScheduleRequest &request, const Network &network) {
+  constexpr int64_t kElement = 4;
+  ScheduleRequest measured;
+  measured.kind =
+      request.kind == CollectiveKind::allToAllV ? CollectiveKind::allToAll : request.kind;
+  measured.ranks = request.ranks;
+  for (int64_t r = 0; r < request.ranks && request.kind == CollectiveKind::permute; ++r)
+    measured.pairs.emplace_back(r, (r + 1) % request.ranks);
+  const int64_t part = bytesOf(request) / (measured.inputParts() + measured.outputParts());
+  measured.values = {{std::max(kElement, part / kElement * kElement), kElement, false}};
+  chooseSchedule(measured, network.transport);
+  return measured;
+}
+
+/// Below the first point as long as it, as such collectives wait for messages; beyond the last at
+/// its rate.
+static double measuredSeconds(const std::vector<std::pair<double, double>> &points, double bytes) {
+  const auto &[most, seconds] = points.back();
+  return bytes > most ? seconds * bytes / most
+                      : secondsAt(points, std::max(bytes, points.front().first));
+}
+
+Result<CollectiveTime> timeOf(const ScheduleRequest &request, const Network &network) {
+  ASSIGN_OR_RETURN(CollectiveTime time, timeOfSteps(request, network));
+  const CollectiveKind kind =
+      request.kind == CollectiveKind::allToAllV ? CollectiveKind::allToAll : request.kind;
+  auto table = std::find_if(network.measured.begin(), network.measured.end(),
+                            [&](const auto &one) { return one.kind == kind; });
+  if (table == network.measured.end() || request.ranks < 2 || bytesOf(request) == 0)
+    return time;
+  for (int64_t r = 1; r < request.ranks; ++r)
+    if (!request.topology.sameHost(0, r))
+      return time;
+  const ScheduleRequest like = measuredAs(request, network);
+  ASSIGN_OR_RETURN(const CollectiveTime steps, timeOfSteps(like, network));
+  const double mean = std::accumulate(steps.rankSeconds.begin(), steps.rankSeconds.end(), 0.0) /
+                      static_cast<double>(request.ranks);
+  const double measured = measuredSeconds(table->seconds, static_cast<double>(bytesOf(like)));
+  if (mean <= 0 || measured <= 0)
+    return time;
+  time.seconds *= measured / mean;
+  for (double &seconds : time.rankSeconds)
+    seconds *= measured / mean;
+  return time;
+}
+
+double coldSeconds(const ScheduleRequest &request, const Network &network, double betweenBytes) {
+  double bytes = 0; // that a rank writes; values in place were just written
+  for (const runtime::ScheduleValue &value : request.values)
+    bytes += value.inPlace ? 0 : static_cast<double>(value.partBytes * request.outputParts());
+  std::vector<std::pair<double, double>> points;
+  for (const auto &[between, seconds] : network.cold)
+    points.emplace_back(between, secondsAt(seconds, std::min(bytes, seconds.back().first)));
+  return points.empty() ? 0 : secondsAt(points, std::min(betweenBytes, points.back().first));
 }
 
 } // namespace braid::cost

@@ -43,7 +43,12 @@ public:
     return messageSlots.find(pointToPoint, index);
   }
   Status prepare() override { return {}; }
-  bool run(const Collective &, const SymmetricHeap &, RunControl &, QueueState &) override {
+  CollectiveRun *begin(const Collective &, const SymmetricHeap &, RunControl &,
+                       QueueState &) override {
+    return nullptr;
+  }
+  bool sendOrReceive(const Collective &, const SymmetricHeap &, RunControl &,
+                     QueueState &) override {
     return false;
   }
   void reset() override {}

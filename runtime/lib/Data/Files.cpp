@@ -16,6 +16,7 @@
 #include <memory>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <utility>
 
 namespace braid::runtime {
 
@@ -36,31 +37,10 @@ public:
   }
   int get() const { return fd; }
   void release() { fd = -1; }
-  /// Reports errors of delayed writes.
-  int close() {
-    int result = ::close(fd);
-    fd = -1;
-    return result;
-  }
 
 private:
   int fd;
 };
-
-bool writeAll(int fd, const std::vector<ByteSpan> &pieces) {
-  for (const ByteSpan &piece : pieces) {
-    const char *data = static_cast<const char *>(piece.data);
-    for (size_t done = 0; done < piece.size;) {
-      ssize_t count = ::write(fd, data + done, piece.size - done);
-      if (count < 0 && errno == EINTR)
-        continue;
-      if (count < 0)
-        return false;
-      done += static_cast<size_t>(count);
-    }
-  }
-  return true;
-}
 
 /// The path with symbolic links followed, or as it is if it leads to no file.
 std::string resolved(const std::string &path) {
@@ -99,41 +79,76 @@ Result<Bytes> readFile(const std::string &path, uint64_t maxBytes) {
   return Status::error("cannot read ", inQuotes(path), ": the file became shorter meanwhile");
 }
 
-Status writeFile(const std::string &path, const std::vector<ByteSpan> &pieces) {
+FileWriter::~FileWriter() {
+  if (file >= 0)
+    ::close(file);
+  if (!temporary.empty())
+    ::unlink(temporary.c_str());
+}
+
+Status FileWriter::create(const std::string &given) {
+  path = given;
   struct stat info;
   bool exists = ::stat(path.c_str(), &info) == 0;
   if (exists && S_ISDIR(info.st_mode))
     return failed("write", path, EISDIR);
   if (exists && !S_ISREG(info.st_mode)) {
     // Renaming would replace the device or pipe itself.
-    Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
-    if (file.get() < 0 || !writeAll(file.get(), pieces) || file.close() != 0)
-      return failed("write", path, errno);
-    return {};
+    file = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+    return file < 0 ? failed("write", path, errno) : Status();
   }
-  std::string target = resolved(path);
+  target = resolved(path);
   // The process id distinguishes processes; the number distinguishes threads, and files that a
   // killed process left.
-  std::string temporary;
-  int fd = -1;
-  for (int number = 0; fd < 0 && number < 1000; ++number) {
-    temporary = target + ".tmp-" + std::to_string(::getpid()) + "-" + std::to_string(number);
-    fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (fd < 0 && errno != EEXIST)
+  std::string name;
+  for (int number = 0; file < 0 && number < 1000; ++number) {
+    name = target + ".tmp-" + std::to_string(::getpid()) + "-" + std::to_string(number);
+    file = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (file < 0 && errno != EEXIST)
       return failed("write", path, errno);
   }
-  if (fd < 0)
+  if (file < 0)
     return failed("write", path, EEXIST);
-  Descriptor file(fd);
-  bool kept = !exists || ::fchmod(file.get(), info.st_mode & 07777) == 0;
-  // Without fsync, a crash of the system may leave the new name without the data.
-  if (!kept || !writeAll(file.get(), pieces) || ::fsync(file.get()) != 0 || file.close() != 0 ||
-      ::rename(temporary.c_str(), target.c_str()) != 0) {
-    int error = errno;
-    ::unlink(temporary.c_str());
-    return failed("write", path, error);
+  temporary = std::move(name);
+  if (exists && ::fchmod(file, info.st_mode & 07777) != 0)
+    return failed("write", path, errno);
+  return {};
+}
+
+Status FileWriter::append(ByteSpan piece) {
+  const char *data = static_cast<const char *>(piece.data);
+  for (size_t done = 0; done < piece.size;) {
+    ssize_t count = ::write(file, data + done, piece.size - done);
+    if (count < 0 && errno == EINTR)
+      continue;
+    if (count < 0)
+      return failed("write", path, errno);
+    done += static_cast<size_t>(count);
   }
   return {};
+}
+
+Status FileWriter::commit() {
+  // Without fsync, a crash of the system may leave the new name without the data. Closing reports
+  // errors of delayed writes.
+  const bool synced = temporary.empty() || ::fsync(file) == 0;
+  const int error = errno;
+  if (::close(std::exchange(file, -1)) != 0 || !synced)
+    return failed("write", path, synced ? errno : error);
+  if (temporary.empty())
+    return {};
+  if (::rename(temporary.c_str(), target.c_str()) != 0)
+    return failed("write", path, errno);
+  temporary.clear();
+  return {};
+}
+
+Status writeFile(const std::string &path, const std::vector<ByteSpan> &pieces) {
+  FileWriter file;
+  RETURN_IF_ERROR(file.create(path));
+  for (const ByteSpan &piece : pieces)
+    RETURN_IF_ERROR(file.append(piece));
+  return file.commit();
 }
 
 std::string cacheDirectory() {

@@ -5,10 +5,13 @@
 #include "CommandTimes.h"
 
 #include "braid/Base/StatusMacros.h"
+#include "braid/Cost/ScheduleChoice.h"
+#include "runtime/lib/Collective/CollectiveParts.h"
 #include "runtime/lib/Sync/Cores.h"
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 namespace braid::runtime {
@@ -22,16 +25,28 @@ CommandTimes::CommandTimes(const cost::Machine &machine, const std::string &tran
                                1, std::min(ranks * threads, static_cast<int64_t>(usableCores()))),
                            threads}) {
   for (const cost::Interference &beside : machine.interference)
-    if (beside.transport == transport && beside.ranks == ranks) {
-      computeSlowdown = beside.computeSlowdown;
-      communicationSlowdown = beside.communicationSlowdown;
-    }
+    if (beside.transport == transport && beside.ranks == ranks)
+      (beside.kind == "matmul" ? ofMatmul : ofMemory) = {beside.computeSlowdown,
+                                                         beside.communicationSlowdown};
 }
 
-static double bytesOf(const fb::ViewT &view) {
+const CommandTimes::Slowdown &CommandTimes::slowdown(const Command &command) const {
+  const bool multiplies = std::strcmp(command.operation, "matmul") == 0 ||
+                          std::strcmp(command.operation, "attention") == 0;
+  return multiplies ? ofMatmul : ofMemory;
+}
+
+static double viewBytes(const fb::ViewT &view) {
   auto bytes = static_cast<double>(byteSize(static_cast<DType>(view.dtype)));
   for (int64_t size : view.shape)
     bytes *= static_cast<double>(size);
+  return bytes;
+}
+
+double CommandTimes::bytesOf(const fb::LaunchT &launch) {
+  double bytes = 0;
+  for (const auto &operand : launch.operands)
+    bytes += viewBytes(*operand);
   return bytes;
 }
 
@@ -42,7 +57,7 @@ Result<double> CommandTimes::ofKernel(const fb::KernelT &kernel, const fb::Launc
   double read = 0, written = 0;
   for (size_t i = 0; i < launch.operands.size(); ++i)
     (i + kernel.num_outputs < launch.operands.size() ? read : written) +=
-        bytesOf(*launch.operands[i]);
+        viewBytes(*launch.operands[i]);
   return operations.ofRows(work, static_cast<double>(launch.rows), read, written);
 }
 
@@ -50,31 +65,50 @@ Result<double> CommandTimes::ofCopy(const Tensor &source) const {
   return operations.ofCopy(static_cast<double>(source.numElements() * byteSize(source.dtype)));
 }
 
+ScheduleRequest CommandTimes::plannedRequest(const Collective &c) {
+  ScheduleRequest request = requestOf(c);
+  if (c.chosen) {
+    request.algorithm = c.chosen->algorithm;
+    request.chunkBytes = c.chosen->chunkBytes;
+  }
+  return request;
+}
+
+Result<const cost::Network *> CommandTimes::networkFor(const Collective &c) const {
+  const auto ranks = static_cast<int64_t>(c.group->ranks.size());
+  auto found = networks.find(ranks);
+  if (found == networks.end()) {
+    ASSIGN_OR_RETURN(cost::Network network, cost::networkOf(machine, transport, ranks));
+    found = networks.emplace(ranks, std::move(network)).first;
+  }
+  return &found->second;
+}
+
+double CommandTimes::coldSeconds(const Collective &c, double usedBytes) const {
+  if (isPointToPoint(c.kind) || c.group->ranks.size() == 1)
+    return 0;
+  const Result<const cost::Network *> network = networkFor(c);
+  if (!network.ok())
+    return 0;
+  // What wrote the input is part of what was measured: it used as much for the source.
+  const ScheduleRequest request = plannedRequest(c);
+  double input = 0;
+  for (const ScheduleValue &value : request.values)
+    input += static_cast<double>(value.partBytes * request.inputParts());
+  return cost::coldSeconds(request, **network, std::max(0.0, usedBytes - 2 * input));
+}
+
 Result<double> CommandTimes::ofCollective(const Collective &c) const {
-  cost::CollectiveTime time;
   const auto ranks = static_cast<int64_t>(c.group->ranks.size());
   if (ranks == 1)
     return 0.0;
-  ScheduleRequest request;
-  request.kind = c.kind;
-  request.ranks = ranks;
-  request.root = c.root;
-  request.pairs = c.pairs;
-  std::string key =
-      std::string(name(c.kind)) + "," + std::to_string(ranks) + "," + std::to_string(c.root);
-  for (const CollectiveValue &value : c.values) {
-    const bool inPlace =
-        c.kind == CollectiveKind::allReduce && value.input.offset == value.output.offset;
-    request.values.push_back({value.bytes(), byteSize(value.dtype), inPlace});
-    key += "," + std::to_string(value.bytes()) + (inPlace ? "i" : "");
-  }
-  for (const auto &[source, target] : c.pairs)
-    key += "," + std::to_string(source) + ">" + std::to_string(target);
-  auto found = known.find(key);
+  const ScheduleRequest request = plannedRequest(c);
+  auto found = std::find_if(known.begin(), known.end(),
+                            [&](const auto &one) { return one.first == request; });
   if (found == known.end()) {
-    ASSIGN_OR_RETURN(const cost::Network network, cost::networkOf(machine, transport, ranks));
-    ASSIGN_OR_RETURN(time, cost::timeOf(request, network));
-    found = known.emplace(std::move(key), std::move(time)).first;
+    ASSIGN_OR_RETURN(const cost::Network *network, networkFor(c));
+    ASSIGN_OR_RETURN(cost::CollectiveTime time, cost::timeOf(request, *network));
+    found = known.emplace(known.end(), request, std::move(time));
   }
   return found->second.rankSeconds[static_cast<size_t>(c.position)];
 }
@@ -90,6 +124,8 @@ public:
     for (size_t r = 0; r < ranks.size(); ++r) {
       ranks[r].queues.resize(programs[r]->queues.size());
       ranks[r].events.resize(programs[r]->numEvents);
+      for (const RankProgram::Estimate &one : programs[r]->estimates[kComputeQueue])
+        ranks[r].runBytes += one.usedBytes;
     }
     while (true) {
       for (bool more = true; more;) {
@@ -121,6 +157,8 @@ private:
   struct RankState {
     std::vector<QueueState> queues;
     std::vector<bool> events;
+    double usedBytes = 0, runBytes = 0;  ///< by the compute queue, so far and in all
+    std::map<uint64_t, double> lastUses; ///< of outputs by their offset: usedBytes then
   };
   /// Ranks of a group that have arrived at its next collective.
   struct Meeting {
@@ -128,7 +166,7 @@ private:
   };
 
   double estimate(size_t r, Queue q) const {
-    return programs[r]->estimates[q][ranks[r].queues[q].next];
+    return programs[r]->estimates[q][ranks[r].queues[q].next].seconds;
   }
 
   /// Starts or passes the next command of a queue; false when it cannot.
@@ -150,6 +188,7 @@ private:
       return true;
     }
     state.left = estimate(r, q);
+    ranks[r].usedBytes += programs[r]->estimates[q][state.next].usedBytes;
     state.running = true;
     if (state.left == 0)
       finish(r, q);
@@ -189,6 +228,16 @@ private:
     // From here on it moves bytes.
     state.spans.back().begin = now;
     state.left = estimate(r, q);
+    const Collective &c =
+        std::get<CollectiveCommand>(programs[r]->queues[q][state.next].op).collective;
+    if (isPointToPoint(c.kind))
+      return;
+    // The outputs of the first ones were used in the run before.
+    RankState &rank = ranks[r];
+    const auto last =
+        rank.lastUses.emplace(c.values.front().output.offset, rank.usedBytes - rank.runBytes).first;
+    state.left += times.coldSeconds(c, rank.usedBytes - last->second);
+    last->second = rank.usedBytes;
   }
 
   void finish(size_t r, Queue q) {
@@ -203,12 +252,14 @@ private:
   /// How many times as long what runs on a queue takes now.
   double slowdown(size_t r, Queue q) const {
     const std::vector<QueueState> &queues = ranks[r].queues;
-    if (q == kComputeQueue)
-      return std::any_of(queues.begin() + 1, queues.end(),
-                         [](const QueueState &s) { return s.running; })
-                 ? times.computeSlowdown
-                 : 1;
-    return queues[kComputeQueue].running ? times.communicationSlowdown : 1;
+    const QueueState &computes = queues[kComputeQueue];
+    const bool communicates = std::any_of(queues.begin() + 1, queues.end(),
+                                          [](const QueueState &s) { return s.running; });
+    if (!computes.running || !communicates)
+      return 1;
+    const CommandTimes::Slowdown &slow =
+        times.slowdown(programs[r]->queues[kComputeQueue][computes.next]);
+    return q == kComputeQueue ? slow.compute : slow.communication;
   }
 
   /// To the end of the next command; false when nothing runs.

@@ -13,6 +13,10 @@
 #include "braid/Cost/OperationTime.h"
 #include "braid/Cost/ScheduleTime.h"
 
+#include <map>
+#include <utility>
+#include <vector>
+
 namespace braid::runtime {
 
 /// The time of each command on its own.
@@ -22,19 +26,32 @@ public:
   CommandTimes(const cost::Machine &machine, const std::string &transport, int64_t ranks,
                int64_t threads);
 
+  /// That a launch reads and writes.
+  static double bytesOf(const program::LaunchT &launch);
   Result<double> ofKernel(const program::KernelT &kernel, const program::LaunchT &launch) const;
   Result<double> ofLibrary(const LibraryCall &call) const { return operations.ofLibrary(call); }
   Result<double> ofCopy(const Tensor &source) const;
   /// From the arrival of the last rank to the end on this one.
   Result<double> ofCollective(const Collective &collective) const;
+  /// How much longer it takes a rank that has used so many bytes since it last used the output.
+  double coldSeconds(const Collective &collective, double usedBytes) const;
   /// How many times as long a rank computes while it communicates, and the other way around.
-  double computeSlowdown = 1, communicationSlowdown = 1;
+  struct Slowdown {
+    double compute = 1, communication = 1;
+  };
+  /// Beside a command on the compute queue.
+  const Slowdown &slowdown(const Command &command) const;
 
 private:
   const cost::Machine &machine;
   const std::string transport;
   const cost::OperationTimes operations;
-  mutable std::map<std::string, cost::CollectiveTime> known; ///< collectives by all that matters
+  Slowdown ofMatmul, ofMemory;
+  /// With the schedule that the transport has chosen.
+  static ScheduleRequest plannedRequest(const Collective &collective);
+  Result<const cost::Network *> networkFor(const Collective &collective) const;
+  mutable std::vector<std::pair<ScheduleRequest, cost::CollectiveTime>> known;
+  mutable std::map<int64_t, cost::Network> networks; ///< by number of ranks
 };
 
 /// When a rank's queue is at a command.

@@ -53,6 +53,8 @@ struct CommandSchedule {
   /// On another queue than the compute queue: the compute queue's thread runs it when it reaches
   /// the wait for it.
   bool byWaiter = false;
+  /// Of a collective: it may begin while so many collectives before it on its queue are under way.
+  uint8_t besides = 0;
   /// On the compute queue: the commands of another queue to run before this one.
   struct {
     Queue queue = kComputeQueue;
@@ -78,12 +80,16 @@ struct CollectiveInfo {
   std::string kind;
   int64_t bytesSent = 0;
   bool exposedByForm = false; ///< nothing is computed between its start and its wait
+  std::string algorithm;      ///< of the schedule: "direct"
+  int64_t chunkBytes = 0;     ///< of the schedule; 0: it has none
+  /// Why this schedule; null of sends, receives and devices.
+  std::shared_ptr<const cost::ChosenSchedule> chosen;
 
   /// Names the collective in the program: "@main/@layer#3/attention.output".
   std::string identity() const { return calls + "/" + name; }
 };
 
-struct Frame;       // Resolve.cpp
+struct CallFrame;   // Resolve.cpp
 class CommandTimes; // CommandTimes.h
 
 /// A command that uses the address of an argument of the entry's procedure, and its source.
@@ -91,7 +97,7 @@ struct ArgumentCommand {
   Queue queue;
   size_t command; ///< in that queue
   const program::CommandT *source;
-  std::shared_ptr<const Frame> frame;
+  std::shared_ptr<const CallFrame> frame;
 };
 
 struct RankProgram {
@@ -104,9 +110,13 @@ struct RankProgram {
   std::vector<bool> ownThread;
   std::deque<std::string> paths; ///< a deque, as commands point at them
   int64_t bytesSent = 0;         ///< in a run
-  /// With ResolveInput::times: the seconds of each command on its own, by queue; and what could not
-  /// be estimated, as a message.
-  std::vector<std::vector<double>> estimates;
+  /// With ResolveInput::times: of each command on its own, by queue; and what could not be
+  /// estimated, as a message.
+  struct Estimate {
+    double seconds = 0;
+    double usedBytes = 0; ///< of memory, that it reads and writes
+  };
+  std::vector<std::vector<Estimate>> estimates;
   std::string notEstimated;
   /// By Command::path: the calls that lead there, "@main/@layer#3".
   std::map<const std::string *, std::string> callsOf;

@@ -14,7 +14,7 @@ namespace braid::runtime {
 Workers::Workers(int64_t numRanks, RankRange local, std::vector<QueueInfo> itsQueues,
                  int64_t threads, double timeLimitSeconds, Transport *transport, Sharing sharing)
     : queues(std::move(itsQueues)), ranks(local), served(local),
-      control(numRanks, queues, timeLimitSeconds, 0, sharing), transport(transport),
+      control(numRanks, queues, timeLimitSeconds, {}, sharing), transport(transport),
       kernels(vectorKernels()) {
   for (auto &rank : ranks)
     rank = std::make_unique<Rank>(queues.size(), threads);
@@ -32,23 +32,154 @@ public:
   }
 
   void run(Queue queue) {
-    bool gaveAway = false; // the other thread continues the queue
-    for (const Command &command : rank.program->queues[queue]) {
-      if (command.byWaiter)
-        continue;
-      if (!run(queue, command))
-        return;
-      gaveAway = command.thenSets != Command::kNoEvent;
-    }
-    if (!gaveAway && !control.failed())
+    const std::vector<Command> &commands = rank.program->queues[queue];
+    if (!run(queue, 0, commands.size(), /*byWaiter=*/false))
+      return;
+    // The other thread may continue the queue.
+    const auto last = std::find_if(commands.rbegin(), commands.rend(),
+                                   [](const Command &command) { return !command.byWaiter; });
+    if (last == commands.rend() || last->thenSets == Command::kNoEvent)
       state(queue).at.store(nullptr, std::memory_order_release);
   }
 
 private:
   QueueState &state(Queue queue) { return control.queue(number, queue); }
 
+  /// The commands [begin, end) of a queue that this thread runs. False when the run has failed.
+  bool run(Queue queue, size_t begin, size_t end, bool byWaiter) {
+    const std::vector<Command> &commands = rank.program->queues[queue];
+    UnderWay underWay(state(queue), rank, workers, now);
+    for (size_t next = begin; next < end;) {
+      const Command &command = commands[next];
+      if (command.byWaiter != byWaiter) {
+        ++next;
+        continue;
+      }
+      if (!underWay.isEmpty() && !mayBeginBeside(command, underWay.size())) {
+        if (!underWay.advance())
+          return false;
+        continue;
+      }
+      if (!run(queue, command, underWay))
+        return false;
+      ++next;
+    }
+    while (!underWay.isEmpty())
+      if (!underWay.advance())
+        return false;
+    return !control.failed();
+  }
+
+  /// Whether a command may begin while so many collectives before it are under way.
+  bool mayBeginBeside(const Command &command, size_t collectives) {
+    if (stallHere || command.thenSets != Command::kNoEvent)
+      return false;
+    if (auto *op = std::get_if<AwaitCommand>(&command.op))
+      return rank.events[op->event].reached(now);
+    if (auto *op = std::get_if<CollectiveWaitCommand>(&command.op))
+      return rank.events[op->event].reached(now);
+    return collectives <= command.besides;
+  }
+
+  /// Collectives of a queue that have begun, oldest first. They end in their order. The time of one
+  /// begins when it has become the oldest.
+  class UnderWay {
+  public:
+    UnderWay(QueueState &self, Rank &rank, Workers &workers, uint32_t now)
+        : self(self), rank(rank), workers(workers), now(now) {}
+    UnderWay(const UnderWay &) = delete;
+    UnderWay &operator=(const UnderWay &) = delete;
+    /// After a failure some are left.
+    ~UnderWay() {
+      for (size_t i = 0; i < count; ++i)
+        collectives[i].run->abandon();
+    }
+    bool isEmpty() const { return count == 0; }
+    size_t size() const { return count; }
+
+    bool begin(const Command &command, const CollectiveCommand &op) {
+      const bool isOldest = count == 0;
+      if (isOldest)
+        becomeOldest(command, op);
+      CollectiveRun *run =
+          workers.transport->begin(op.collective, rank.heap, workers.control, self);
+      if (!run)
+        return false;
+      if (workers.trace)
+        run->traceSteps();
+      collectives[count++] = {&command, &op, run, workers.trace ? nowNs() : 0, run->advance()};
+      return isOldest && collectives[0].isDone ? end() : !workers.control.failed();
+    }
+    /// Does what can be done, or waits for the oldest one. False when the run has failed.
+    bool advance() {
+      if (workers.control.failed())
+        return false;
+      bool moved = false;
+      for (size_t i = 0; i < count; ++i)
+        if (!collectives[i].isDone)
+          moved |= collectives[i].isDone = collectives[i].run->advance();
+      if (collectives[0].isDone)
+        return end();
+      return moved || collectives[0].run->wait();
+    }
+
+  private:
+    struct Begun {
+      const Command *command;
+      const CollectiveCommand *op;
+      CollectiveRun *run;
+      int64_t begunNs; ///< for the trace
+      bool isDone;
+    };
+    void becomeOldest(const Command &command, const CollectiveCommand &op) {
+      self.at.store(&command, std::memory_order_release);
+      self.clock = rank.program->collectives[op.index].exposedByForm ? nullptr : &rank.clock;
+      self.peerWaitNs = self.computedInWaitsNs = 0;
+      beginNs = nowNs();
+      computedNs = self.computedNs();
+    }
+    /// Of the oldest, and of those behind it that are done.
+    bool end() {
+      while (count > 0 && collectives[0].isDone) {
+        if (workers.control.failed())
+          return false;
+        const Begun ended = collectives[0];
+        // Before the event wakes a thread that could take this thread's core.
+        const int64_t hidden = self.computedNs() - computedNs - self.computedInWaitsNs;
+        const int64_t endNs = nowNs();
+        rank.times.add(ended.op->index, endNs - beginNs, hidden, self.peerWaitNs);
+        if (workers.trace)
+          trace(ended, endNs);
+        self.progress.fetch_add(1, std::memory_order_relaxed);
+        for (size_t i = 1; i < count; ++i)
+          collectives[i - 1] = collectives[i];
+        if (--count > 0)
+          becomeOldest(*collectives[0].command, *collectives[0].op);
+        rank.events[ended.op->event].set(now);
+      }
+      return true;
+    }
+
+    void trace(const Begun &ended, int64_t endNs) {
+      std::vector<TraceSpan> &spans = rank.trace[self.queue];
+      spans.push_back(
+          {ended.command, beginNs, endNs, std::max<int64_t>(beginNs - ended.begunNs, 0)});
+      if (const std::vector<StepSpan> *steps = ended.run->steps())
+        for (const StepSpan &step : *steps)
+          spans.push_back({ended.command, step.beginNs, step.endNs, 0, step.step});
+    }
+
+    QueueState &self;
+    Rank &rank;
+    Workers &workers;
+    const uint32_t now;
+    Begun collectives[kCollectivesInFlight] = {};
+    size_t count = 0;
+    int64_t beginNs = 0, computedNs = 0;
+  };
+
   /// False when the run has failed.
-  bool run(Queue queue, const Command &command) {
+  bool run(Queue queue, const Command &command, UnderWay &underWay) {
     if (control.failed())
       return false;
     // The state of the queue belongs to the other thread until that has handed the queue over.
@@ -56,12 +187,31 @@ private:
         !control.wait(rank.events[command.firstAwaits], now, handOver, Waiting::event))
       return false;
     QueueState &self = state(queue);
-    self.at.store(&command, std::memory_order_release);
+    if (underWay.isEmpty())
+      self.at.store(&command, std::memory_order_release);
     atSchedulePoint("command");
     if (stallHere && (workers.stall->command.empty() || workers.stall->command == command.name)) {
       control.stall(self);
       return false;
     }
+    auto *collective = std::get_if<CollectiveCommand>(&command.op);
+    if (collective && !isPointToPoint(collective->collective.kind)) {
+      if (!underWay.begin(command, *collective))
+        return false;
+      while (command.thenSets != Command::kNoEvent && !underWay.isEmpty())
+        if (!underWay.advance())
+          return false;
+    } else if (!runAlone(queue, command, self)) {
+      return false;
+    }
+    if (command.thenSets != Command::kNoEvent && !control.failed()) {
+      self.at.store(nullptr, std::memory_order_release);
+      rank.events[command.thenSets].set(now);
+    }
+    return true;
+  }
+
+  bool runAlone(Queue queue, const Command &command, QueueState &self) {
     const int64_t begin = workers.trace ? nowNs() : 0;
     {
       const ComputeClock::Span computing(command.mayOverlap ? &rank.clock : nullptr);
@@ -72,10 +222,6 @@ private:
     self.progress.fetch_add(1, std::memory_order_relaxed);
     if (workers.trace)
       rank.trace[queue].push_back({&command, begin, nowNs()});
-    if (command.thenSets != Command::kNoEvent && !control.failed()) {
-      self.at.store(nullptr, std::memory_order_release);
-      rank.events[command.thenSets].set(now);
-    }
     return true;
   }
 
@@ -87,7 +233,7 @@ private:
     } else if (auto *op = std::get_if<CopyCommand>(&command.op)) {
       execute(*op, command, context);
     } else if (auto *op = std::get_if<CollectiveCommand>(&command.op)) {
-      collective(*op, self);
+      pointToPoint(*op, self);
     } else if (auto *op = std::get_if<CollectiveWaitCommand>(&command.op)) {
       if (!rank.events[op->event].reached(now)) {
         const int64_t start = nowNs();
@@ -102,7 +248,7 @@ private:
     }
   }
 
-  void collective(const CollectiveCommand &op, QueueState &self) {
+  void pointToPoint(const CollectiveCommand &op, QueueState &self) {
     self.clock = rank.program->collectives[op.index].exposedByForm ? nullptr : &rank.clock;
     self.peerWaitNs = self.computedInWaitsNs = 0;
     const int64_t start = nowNs(), computed = self.computedNs();
@@ -120,9 +266,7 @@ private:
       const std::vector<Command> &commands = rank.program->queues[other];
       self.since.store(nowNs(), std::memory_order_relaxed);
       self.waiting.store(Waiting::event, std::memory_order_release);
-      for (size_t i = command.runsFirst.begin; i < command.runsFirst.end; ++i)
-        if (!run(other, commands[i]))
-          break;
+      (void)run(other, command.runsFirst.begin, command.runsFirst.end, /*byWaiter=*/true);
       if (!control.failed() && commands[command.runsFirst.end - 1].thenSets == Command::kNoEvent)
         state(other).at.store(nullptr, std::memory_order_release);
       self.waiting.store(Waiting::nothing, std::memory_order_release);
@@ -147,7 +291,7 @@ void Workers::serveQueue(int64_t r, Queue queue) {
   useOneThread();
   QueueState &self = control.queue(r, queue);
   for (uint32_t next = 1;; ++next) {
-    while (!generation.waitOnce(next, 0, -1)) {
+    while (!generation.waitOnce(next, -1)) {
     }
     if (stopping.load(std::memory_order_acquire))
       return;
@@ -202,7 +346,7 @@ void Workers::runServed() {
   runEndNs = nowNs();
   // After a failure the other ranks stop within a time slice, except one stuck in a kernel.
   for (int i = 0; !complete && i < 100; ++i)
-    complete = finished.waitOnce(target, 0, 20000000);
+    complete = finished.waitOnce(target, 20000000);
   lost = !complete;
   for (int64_t r : served)
     if (complete)
@@ -261,7 +405,7 @@ Status startThreads(Workers &workers, std::shared_ptr<void> keepAlive,
           beginSchedule(r, kComputeLane + static_cast<int64_t>(workers.queues.size()) - 1 + member);
           workers.pinning.pinMember(r, member);
           useOneThread();
-          workers.ranks[r]->team.serve(member, workers.control.spinNs());
+          workers.ranks[r]->team.serve(member, workers.control.spin());
         });
         workers.computing.push_back({r, member, helper});
       }

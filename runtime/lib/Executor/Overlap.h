@@ -40,6 +40,10 @@ void findOverlap(RankProgram &program);
 /// queue's alternate, they synchronize by events of their own.
 void giveToWaiters(RankProgram &program);
 
+/// Finds out which collectives of a queue may be under way at once: those of which none writes what
+/// another one reads or writes. `symmetric`: the rank's symmetric memory.
+void findInFlight(RankProgram &program, std::byte *symmetric);
+
 struct Interval {
   int64_t beginNs = 0, endNs = 0;
 };

@@ -13,9 +13,11 @@
 #include "Overlap.h"
 #include "braid/Base/RankSet.h"
 #include "braid/Base/StatusMacros.h"
+#include "braid/Cost/ScheduleChoice.h"
 #include "braid/Program/Program.h"
 #include "runtime/lib/Collective/CollectiveParts.h"
 #include "runtime/lib/Collective/MessageSlots.h"
+#include "runtime/lib/Collective/Plan.h"
 #include "runtime/lib/Kernels/Operations.h"
 
 #include <algorithm>
@@ -47,7 +49,7 @@ namespace fb = braid::program;
 static_assert(kMaxViewRank <= kMaxRunLoops, "every view of a program has runs");
 
 /// One call of a procedure.
-struct Frame {
+struct CallFrame {
   /// The place of an argument of the call: an offset into an argument of the entry's procedure,
   /// which may move, or an address.
   struct Argument {
@@ -90,7 +92,7 @@ public:
     out.ownThread.assign(program.queues.size(), true);
     setters.assign(out.numEvents, kComputeQueue);
     for (queue = 0; queue < program.queues.size(); ++queue) {
-      auto root = std::make_shared<Frame>();
+      auto root = std::make_shared<CallFrame>();
       root->procedure = &procedure;
       for (size_t i = 0; i < in.arguments.size(); ++i)
         root->arguments.push_back({i});
@@ -106,6 +108,7 @@ public:
     findOverlap(out);
     if (in.kernels) // a device's queues need no threads
       giveToWaiters(out);
+    findInFlight(out, in.symmetric.peer(in.rank, 0));
     return std::move(out);
   }
 
@@ -122,7 +125,7 @@ private:
     return &out.paths[nextPath++];
   }
 
-  Status walk(const std::shared_ptr<const Frame> &frame) {
+  Status walk(const std::shared_ptr<const CallFrame> &frame) {
     for (const auto &source : frame->procedure->streams[queue]->commands) {
       if (!runs(*source))
         continue;
@@ -132,9 +135,10 @@ private:
       }
       used.clear();
       estimate = 0.0;
+      usedBytes = 0;
       ASSIGN_OR_RETURN(Command command, make(*frame, *source));
       if (in.times) {
-        out.estimates[queue].push_back(estimate.ok() ? *estimate : 0);
+        out.estimates[queue].push_back({estimate.ok() ? *estimate : 0, usedBytes});
         if (!estimate.ok() && out.notEstimated.empty())
           out.notEstimated = describe(command) + ": " + estimate.status().message();
       }
@@ -154,7 +158,7 @@ private:
     return ranks.contains(*in.mesh, in.rank);
   }
 
-  Result<Command> make(const Frame &frame, const fb::CommandT &source) {
+  Result<Command> make(const CallFrame &frame, const fb::CommandT &source) {
     Command command;
     command.name = source.name;
     command.path = frame.path;
@@ -168,11 +172,11 @@ private:
     return command;
   }
 
-  Status enter(const Frame &caller, const fb::CallT &call, const std::string &callName) {
-    auto callee = std::make_shared<Frame>();
+  Status enter(const CallFrame &caller, const fb::CallT &call, const std::string &callName) {
+    auto callee = std::make_shared<CallFrame>();
     callee->procedure = in.program->procedures[call.procedure].get();
     for (const auto &view : call.arguments) {
-      Frame::Argument argument;
+      CallFrame::Argument argument;
       if (view->space == fb::Space::argument) {
         argument = caller.arguments[view->index];
         argument.offset += offsetOf(*view);
@@ -209,10 +213,10 @@ private:
                place.stride_bytes;
   }
 
-  std::byte *address(const Frame &frame, const fb::ViewT &view) const {
+  std::byte *address(const CallFrame &frame, const fb::ViewT &view) const {
     switch (view.space) {
     case fb::Space::argument: {
-      const Frame::Argument &argument = frame.arguments[view.index];
+      const CallFrame::Argument &argument = frame.arguments[view.index];
       if (argument.root)
         used.insert(*argument.root);
       return (argument.root ? in.arguments[*argument.root] : argument.address) + argument.offset +
@@ -226,11 +230,11 @@ private:
     return nullptr;
   }
 
-  Tensor tensor(const Frame &frame, const fb::ViewT &view) const {
+  Tensor tensor(const CallFrame &frame, const fb::ViewT &view) const {
     return {address(frame, view), static_cast<DType>(view.dtype), view.shape, view.strides};
   }
 
-  Status translate(const Frame &frame, const fb::OperationUnion &op, Command &command) {
+  Status translate(const CallFrame &frame, const fb::OperationUnion &op, Command &command) {
     switch (op.type) {
     case fb::Operation::Launch: {
       const fb::LaunchT &launch = *op.AsLaunch();
@@ -246,8 +250,10 @@ private:
         command.op = DeviceLaunchCommand{launch.kernel, std::move(operands), launch.rows};
         return {};
       }
-      if (in.times)
+      if (in.times) {
         estimate = in.times->ofKernel(*in.program->kernels[launch.kernel], launch);
+        usedBytes = CommandTimes::bytesOf(launch);
+      }
       ASSIGN_OR_RETURN(command.op, resolveLaunch((*in.kernels)[launch.kernel], operands,
                                                  launch.row_operand, launch.rows, in.threads));
       return {};
@@ -255,8 +261,11 @@ private:
     case fb::Operation::Copy: {
       const fb::CopyT &copy = *op.AsCopy();
       command.operation = "copy";
-      if (in.times)
-        estimate = in.times->ofCopy(tensor(frame, *copy.source));
+      if (in.times) {
+        const Tensor source = tensor(frame, *copy.source);
+        estimate = in.times->ofCopy(source);
+        usedBytes = 2 * static_cast<double>(source.numElements() * byteSize(source.dtype));
+      }
       ASSIGN_OR_RETURN(command.op,
                        resolveCopy(tensor(frame, *copy.source), tensor(frame, *copy.dest)));
       return {};
@@ -282,8 +291,8 @@ private:
     return Status::error("is of an unknown kind");
   }
 
-  Status libraryLaunch(const Frame &frame, const fb::LaunchT &launch, const LibraryKernel &library,
-                       Command &command) {
+  Status libraryLaunch(const CallFrame &frame, const fb::LaunchT &launch,
+                       const LibraryKernel &library, Command &command) {
     const fb::LibraryCallT &call = *in.program->kernels[launch.kernel]->library;
     command.operation = library.name;
     LibraryArguments arguments;
@@ -306,8 +315,10 @@ private:
       command.op = std::move(arguments);
       return {};
     }
-    if (in.times)
+    if (in.times) {
       estimate = in.times->ofLibrary(arguments);
+      usedBytes = cost::bytesOf(arguments);
+    }
     ASSIGN_OR_RETURN(command.op,
                      resolveLibrary(arguments, {in.threads, in.queryBlock, in.matmuls}));
     return {};
@@ -321,7 +332,7 @@ private:
     return StridedView{static_cast<uint64_t>(tensor.data - base), tensor.shape, tensor.strides};
   }
 
-  Status collective(const Frame &frame, const fb::CollectiveStartT &start, Command &command) {
+  Status collective(const CallFrame &frame, const fb::CollectiveStartT &start, Command &command) {
     CollectiveCommand result{};
     Collective &c = result.collective;
     c.kind = static_cast<CollectiveKind>(start.kind);
@@ -352,6 +363,8 @@ private:
     ASSIGN_OR_RETURN(c.algorithm, chooseAlgorithm(c.kind, bytes, groupSize, in.transport->name()));
     c.bytesSent = bytesSent(c.algorithm, c.kind, bytes, groupSize, isSource(c));
     RETURN_IF_ERROR(in.transport->plan(c));
+    if (c.chosen && !c.chosen->considered.empty())
+      c.bytesSent = c.plan->schedule.bytesSent();
     if (in.times)
       estimate = in.times->ofCollective(c);
     result.event = frame.event(start.done);
@@ -362,7 +375,7 @@ private:
   }
 
   /// Adds the views of the values, and their bytes: a send has inputs only, a recv outputs only.
-  Status addValues(Collective &c, const fb::CollectiveStartT &start, const Frame &frame,
+  Status addValues(Collective &c, const fb::CollectiveStartT &start, const CallFrame &frame,
                    int64_t &bytes) const {
     const size_t count = std::max(start.inputs.size(), start.outputs.size());
     const bool sends = c.kind == CollectiveKind::send, receives = c.kind == CollectiveKind::recv;
@@ -387,7 +400,7 @@ private:
 
   /// Peers read inputs while outputs are written: only an all_reduce may work on one view.
   Status checkOverlap(const Collective &c, const fb::CollectiveStartT &start,
-                      const Frame &frame) const {
+                      const CallFrame &frame) const {
     const bool inPlace = c.kind == CollectiveKind::allReduce || c.group->ranks.size() == 1;
     for (size_t o = 0; o < start.outputs.size(); ++o) {
       const Tensor output = tensor(frame, *start.outputs[o]);
@@ -404,14 +417,21 @@ private:
     return {};
   }
 
-  uint32_t identify(const Collective &c, const Frame &frame) {
-    CollectiveInfo info{frame.calls, c.role.empty() ? c.name : c.role, name(c.kind)};
+  uint32_t identify(const Collective &c, const CallFrame &frame) {
+    CollectiveInfo info;
+    info.calls = frame.calls;
+    info.name = c.role.empty() ? c.name : c.role;
+    info.kind = name(c.kind);
     if (info.name.empty())
       info.name = info.kind;
     // A program that the compiler has not made may use a name twice.
     if (const int64_t number = alike[info.identity()]++)
       info.name += "#" + std::to_string(number);
     info.bytesSent = c.bytesSent;
+    info.algorithm = c.plan ? name(c.plan->algorithm) : name(c.algorithm);
+    info.chosen = c.chosen;
+    if (c.chosen)
+      info.chunkBytes = c.chosen->chunkBytes;
     out.collectives.push_back(std::move(info));
     out.bytesSent += c.bytesSent;
     return static_cast<uint32_t>(out.collectives.size() - 1);
@@ -454,6 +474,7 @@ private:
   size_t nextPath = 0;
   mutable std::set<size_t> used; ///< the entry's arguments that the current command uses
   Result<double> estimate = 0.0; ///< seconds of the current command
+  double usedBytes = 0;          ///< by the current command
   std::map<uint32_t, EventSource> collectives; ///< by event
   std::vector<Queue> setters;                  ///< by event
   std::map<std::string, int64_t> alike;        ///< collectives so far, by identity

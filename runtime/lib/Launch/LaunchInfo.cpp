@@ -253,6 +253,10 @@ Result<std::optional<LaunchInfo>> launchInfo(const Environment &environment,
   RETURN_IF_ERROR(readNumbers(variables, *names, info));
   info.jobId = jobIdOf(variables, info);
   info.secret = variables.text("BRAID_JOB_SECRET");
+  info.secretFile = variables.text("BRAID_JOB_SECRET_FILE");
+  if (!info.secret.empty() && !info.secretFile.empty())
+    return Status::error("variables BRAID_JOB_SECRET and BRAID_JOB_SECRET_FILE are both set, "
+                         "expects one of them");
   // One rank meets nobody; what it is given must still be right.
   if (info.size > 1 || !rendezvous.empty() || variables.has("BRAID_RENDEZVOUS")) {
     ASSIGN_OR_RETURN(info.rendezvous, rendezvousOf(variables, info, rendezvous));

@@ -26,6 +26,9 @@ struct braid_error {
 struct braid_bundle {
   std::shared_ptr<const Bundle> bundle;
 };
+struct braid_communicator {
+  std::shared_ptr<Communicator> communicator;
+};
 struct braid_execution {
   Execution *execution;
 };
@@ -121,11 +124,76 @@ int64_t braid_bundle_ranks(const braid_bundle *bundle) {
   return bundle ? bundle->bundle->manifest().mesh.numRanks() : 0;
 }
 
+//===----------------------------------------------------------------------===//
+// Communicators
+//===----------------------------------------------------------------------===//
+
+static Status create(const braid_bundle *bundle, UcxOptions options, double timeLimitSeconds,
+                     braid_communicator **communicator) {
+  if (!(timeLimitSeconds >= 0) || timeLimitSeconds > 1e9)
+    return Status::error("expects a time limit of 0 to 1e9 seconds, got ", timeLimitSeconds);
+  options.timeLimitSeconds = timeLimitSeconds;
+  ASSIGN_OR_RETURN(std::shared_ptr<Communicator> created,
+                   createUcxCommunicator(*bundle->bundle, options));
+  *communicator = new braid_communicator{std::move(created)};
+  return {};
+}
+
+braid_code braid_communicator_create(const braid_bundle *bundle, int64_t rank, int64_t size,
+                                     braid_all_gather all_gather, void *context, const char *secret,
+                                     double time_limit_seconds, braid_communicator **communicator,
+                                     braid_error **error) {
+  return guarded(error,
+                 {{bundle, "a bundle"},
+                  {reinterpret_cast<const void *>(all_gather), "an all_gather"},
+                  {communicator, "a place for the communicator"}},
+                 [&]() -> Status {
+                   if (size < 1 || size > kMaxLaunchedRanks || rank < 0 || rank >= size)
+                     return Status::error("expects a rank of 0 to SIZE - 1 and a size of 1 to ",
+                                          kMaxLaunchedRanks, ", got rank ", rank, " and size ",
+                                          size);
+                   UcxOptions options;
+                   options.launch.rank = rank;
+                   options.launch.size = size;
+                   options.launch.secret = secret ? secret : "";
+                   options.allGather = [&](const void *send, size_t bytes, void *receive) {
+                     return all_gather(context, send, bytes, receive);
+                   };
+                   return create(bundle, std::move(options), time_limit_seconds, communicator);
+                 });
+}
+
+braid_code braid_communicator_join(const braid_bundle *bundle, const char *rendezvous,
+                                   double time_limit_seconds, braid_communicator **communicator,
+                                   braid_error **error) {
+  return guarded(error, {{bundle, "a bundle"}, {communicator, "a place for the communicator"}},
+                 [&]() -> Status {
+                   ASSIGN_OR_RETURN(const std::optional<LaunchInfo> info,
+                                    launchInfo(processEnvironment(), rendezvous ? rendezvous : ""));
+                   if (!info)
+                     return Status::error(
+                         "no launcher started this process, as braid-run --hosts, torchrun, "
+                         "Slurm, Open MPI or PMI do");
+                   UcxOptions options;
+                   options.launch = *info;
+                   return create(bundle, std::move(options), time_limit_seconds, communicator);
+                 });
+}
+
+void braid_communicator_free(braid_communicator *communicator) { delete communicator; }
+int64_t braid_communicator_rank(const braid_communicator *communicator) {
+  return communicator ? communicator->communicator->local().first : -1;
+}
+
+//===----------------------------------------------------------------------===//
+// Worlds
+//===----------------------------------------------------------------------===//
+
 /// Where the fields of the options begin and end. Between them is padding.
 static constexpr std::pair<size_t, size_t> kFields[] = {
 #define BRAID_FIELD(name)                                                                          \
   {offsetof(braid_world_options, name),                                                            \
-   offsetof(braid_world_options, name) + sizeof braid_world_options::name}
+   offsetof(braid_world_options, name) + sizeof(decltype(braid_world_options::name))}
     BRAID_FIELD(size),
     BRAID_FIELD(transport),
     BRAID_FIELD(ranks),
@@ -137,6 +205,7 @@ static constexpr std::pair<size_t, size_t> kFields[] = {
     BRAID_FIELD(pin),
     BRAID_FIELD(spin_microseconds),
     BRAID_FIELD(cuda_library),
+    BRAID_FIELD(communicator),
 #undef BRAID_FIELD
 };
 
@@ -197,6 +266,11 @@ braid_code braid_world_create(const braid_world_options *options, braid_world **
     if (!(given.spin_microseconds < 0))
       o.spinMicroseconds = given.spin_microseconds;
     o.cudaLibrary = given.cuda_library ? given.cuda_library : "";
+    if (given.communicator) {
+      o.communicator = given.communicator->communicator;
+      if (o.transport == "threads") // it was not chosen
+        o.transport = o.communicator->transportName();
+    }
     ASSIGN_OR_RETURN(std::shared_ptr<const World> created, World::create(o));
     *world = new braid_world{std::move(created)};
     return {};
@@ -301,12 +375,16 @@ const char *braid_execution_output(const braid_execution *execution, size_t inde
                    : nullptr;
 }
 
-/// Calls `set` with a value that C has given; `what` and `object` are what it is set in.
+/// Calls `set` with a value that C has given; `what` and `object` are what it is set in. Where
+/// another process may give it, it may be missing.
 template <typename Set>
 static braid_code setValue(braid_error **error, const void *object, const char *what,
                            const char *name, const braid_dtype &dtype, const int64_t *shape,
-                           size_t rank, const void *data, Set set) {
+                           size_t rank, const void *data, Set set, bool mayBeMissing = false) {
   constexpr size_t kLargestRank = 1024;
+  if (mayBeMissing && !data)
+    return guarded(error, {{object, what}, {name, "a name"}},
+                   [&] { return set(DType::f32, std::vector<int64_t>()); });
   return guarded(
       error,
       {{object, what}, {name, "a name"}, {data, "data"}, {rank > 0 ? shape : data, "a shape"}},
@@ -333,9 +411,20 @@ braid_code braid_model_set_state(braid_model *model, const char *name, braid_dty
                   });
 }
 
+braid_code braid_model_scatter_state(braid_model *model, const char *name, braid_dtype dtype,
+                                     const int64_t *shape, size_t rank, const void *data,
+                                     braid_error **error) {
+  return setValue(
+      error, model, "a model", name, dtype, shape, rank, data,
+      [&](DType type, const std::vector<int64_t> &sizes) {
+        return model->model->scatterState(name, type, sizes, data);
+      },
+      /*mayBeMissing=*/true);
+}
+
 braid_code braid_model_get_state(const braid_model *model, const char *name, void *data,
                                  size_t bytes, braid_error **error) {
-  return guarded(error, {{model, "a model"}, {name, "a name"}, {data, "memory"}},
+  return guarded(error, {{model, "a model"}, {name, "a name"}},
                  [&] { return model->model->readState(name, data, bytes); });
 }
 
@@ -358,6 +447,17 @@ braid_code braid_execution_set_input(braid_execution *execution, const char *nam
                   });
 }
 
+braid_code braid_execution_scatter_input(braid_execution *execution, const char *name,
+                                         braid_dtype dtype, const int64_t *shape, size_t rank,
+                                         const void *data, braid_error **error) {
+  return setValue(
+      error, execution, "an execution", name, dtype, shape, rank, data,
+      [&](DType type, const std::vector<int64_t> &sizes) {
+        return execution->execution->scatterInput(name, type, sizes, data);
+      },
+      /*mayBeMissing=*/true);
+}
+
 braid_code braid_execution_bind_input(braid_execution *execution, int64_t rank, const char *name,
                                       void *data, size_t bytes, braid_error **error) {
   return guarded(error, {{execution, "an execution"}, {name, "a name"}},
@@ -376,7 +476,7 @@ braid_code braid_execution_run(braid_execution *execution, braid_error **error) 
 
 braid_code braid_execution_get_output(const braid_execution *execution, const char *name,
                                       void *data, size_t bytes, braid_error **error) {
-  return guarded(error, {{execution, "an execution"}, {name, "a name"}, {data, "memory"}},
+  return guarded(error, {{execution, "an execution"}, {name, "a name"}},
                  [&] { return execution->execution->readOutput(name, data, bytes); });
 }
 
@@ -388,6 +488,19 @@ char *braid_execution_report(const braid_execution *execution) {
   } catch (const std::exception &) {
     return nullptr;
   }
+}
+
+braid_code braid_execution_gather_report(const braid_execution *execution, char **report,
+                                         braid_error **error) {
+  return guarded(
+      error, {{execution, "an execution"}, {report, "a place for the report"}}, [&]() -> Status {
+        ASSIGN_OR_RETURN(const std::string text, execution->execution->gatherReport());
+        char *copy = text.empty() ? nullptr : strdup(text.c_str());
+        if (!text.empty() && !copy)
+          return Status::error("too little memory for a report of ", text.size(), " bytes");
+        *report = copy;
+        return {};
+      });
 }
 
 void braid_execution_reset_statistics(braid_execution *execution) {

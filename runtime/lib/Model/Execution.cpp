@@ -6,9 +6,8 @@
 // An entry of a model: its inputs, outputs and runs.
 //
 //===----------------------------------------------------------------------===//
-#include "ModelState.h"
+#include "ReportJson.h"
 #include "braid/Base/StatusMacros.h"
-#include "braid/Runtime/Files.h"
 
 #include <algorithm>
 #include <cstring>
@@ -64,6 +63,16 @@ Status Execution::setInput(const std::string &name, DType dtype, const std::vect
 
 Status Execution::setInput(const std::string &name, const HostTensor &value) {
   return setInput(name, value.dtype, value.shape, value.data.data());
+}
+
+Status Execution::scatterInput(const std::string &name, DType dtype,
+                               const std::vector<int64_t> &shape, const void *data) {
+  ASSIGN_OR_RETURN(size_t index, findValue("input", state.entry->operands, name));
+  const EntryValue &value = state.entry->operands[index];
+  RETURN_IF_ERROR(state.model->scatter(value, state.arguments[state.operandIndex(index)],
+                                       expectScattered("input", value, dtype, shape, data), data));
+  state.inputSet[index] = true;
+  return {};
 }
 
 Status Execution::bindInput(int64_t rank, const std::string &name, void *data, size_t bytes) {
@@ -193,17 +202,20 @@ Status Execution::run() {
 Result<HostTensor> Execution::output(const std::string &name) const {
   ASSIGN_OR_RETURN(size_t index, findValue("output", state.entry->results, name));
   const EntryValue &value = state.entry->results[index];
-  HostTensor tensor = HostTensor::zeros(value.dtype, value.globalShape);
+  HostTensor tensor;
+  if (state.model->hasGlobalValues())
+    tensor = HostTensor::zeros(value.dtype, value.globalShape);
   RETURN_IF_ERROR(readOutput(name, tensor.data.data(), tensor.data.size()));
   return tensor;
 }
 
 Status Execution::readOutput(const std::string &name, void *data, size_t bytes) const {
   ASSIGN_OR_RETURN(size_t index, findValue("output", state.entry->results, name));
+  const EntryValue &value = state.entry->results[index];
+  if (state.model->hasGlobalValues())
+    RETURN_IF_ERROR(expectMemory("output", value, data, bytes));
   if (!state.hasRun)
     return Status::error("output '" + name + "' expects a run that has succeeded");
-  const EntryValue &value = state.entry->results[index];
-  RETURN_IF_ERROR(expectBytes("output", value, bytes));
   return state.model->read("output", value, state.arguments[state.resultIndex(index)], data);
 }
 
@@ -212,20 +224,6 @@ void Execution::resetStatistics() {
   if (state.prediction)
     state.prediction->clear();
 }
-std::string Execution::report() const { return state.report(); }
-
-Result<std::string> Execution::trace() const {
-  if (!state.model->options().trace)
-    return Status::error("a trace expects a world that was created with tracing on");
-  if (!state.hasRun || state.model->lastRun != &state)
-    return Status::error("a trace expects that the last run of the model was one of this entry and "
-                         "has succeeded");
-  return state.traceJson();
-}
-
-Status Execution::writeTrace(const std::string &path) const {
-  ASSIGN_OR_RETURN(const std::string text, trace());
-  return writeFile(path, {{text.data(), text.size()}});
-}
+std::string Execution::report() const { return textOf(state.report()); }
 
 } // namespace braid::runtime

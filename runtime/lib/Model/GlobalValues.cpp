@@ -175,4 +175,44 @@ Status Model::State::gather(const char *kind, const EntryValue &value, size_t in
   return {};
 }
 
+Status Model::State::scatter(const EntryValue &value, size_t index, const Status &given,
+                             const void *global) {
+  if (!communicator()) {
+    RETURN_IF_ERROR(given);
+    return write(value, index, global);
+  }
+  const Mesh &mesh = bundle->manifest().mesh;
+  auto described = sharesOf(value, mesh);
+  RETURN_IF_ERROR(described.status());
+  std::vector<size_t> bytes(static_cast<size_t>(mesh.numRanks()), 0);
+  for (const auto &[rank, share] : *described)
+    bytes[static_cast<size_t>(rank)] = share.bytes;
+  auto make = [&](RankRange ranks) -> Result<std::vector<std::byte>> {
+    RETURN_IF_ERROR(given);
+    size_t sum = 0;
+    for (int64_t rank : ranks)
+      sum += bytes[static_cast<size_t>(rank)];
+    std::vector<std::byte> part(sum); // padding is zeros
+    std::byte *next = part.data();
+    for (int64_t rank : ranks) {
+      auto share = described->find(rank);
+      if (share == described->end())
+        continue;
+      auto *data = const_cast<std::byte *>(static_cast<const std::byte *>(global)); // only read
+      copyShard(value, share->second.box, data, next, true);
+      next += share->second.bytes;
+    }
+    return part;
+  };
+  ASSIGN_OR_RETURN(const std::vector<std::byte> mine, communicator()->scatter(make, bytes));
+  const std::byte *next = mine.data();
+  for (int64_t rank : local()) {
+    const size_t size = bytes[static_cast<size_t>(rank)];
+    if (size > 0)
+      std::memcpy(values[rank][index].data(), next, size);
+    next += size;
+  }
+  return {};
+}
+
 } // namespace braid::runtime

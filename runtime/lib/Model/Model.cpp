@@ -44,7 +44,9 @@ static Status checkOptions(const WorldOptions &options) {
       return Status::error("ranks of several processes expect target 'cpu', got '", options.target,
                            "'");
     if (options.machine)
-      return Status::error("a prediction expects that one process has all ranks");
+      return Status::error("a prediction expects that one process has all ranks; the machine file "
+                           "by which schedules are chosen is given to the communicator, which "
+                           "compares it");
   } else if (options.transport == "ucx") {
     return Status::error("transport 'ucx' expects that this process is one of several, which "
                          "--hosts or a launcher starts");
@@ -57,9 +59,8 @@ static Status checkOptions(const WorldOptions &options) {
                                      : options.kernels ? "a table of kernels"
                                                        : "more than one thread per rank") +
                          " expects target 'cpu'");
-  if (options.machine && (onDevice || !options.trace))
-    return Status::error(onDevice ? "a machine to predict on expects target 'cpu'"
-                                  : "a machine to predict on expects tracing on");
+  if (options.machine && onDevice)
+    return Status::error("a machine to predict on expects target 'cpu'");
   if (!onDevice && (options.cudaGraph || !options.cudaLibrary.empty()))
     return Status::error(std::string(options.cudaGraph ? "a run as one graph"
                                                        : "a library in place of the CUDA driver") +
@@ -240,18 +241,27 @@ Status expectValue(const char *kind, const EntryValue &value, DType dtype,
                        typeString(dtype, shape));
 }
 
-size_t globalBytes(const EntryValue &value) {
+static size_t globalBytes(const EntryValue &value) {
   auto bytes = static_cast<size_t>(byteSize(value.dtype));
   for (int64_t size : value.globalShape)
     bytes *= static_cast<size_t>(size);
   return bytes;
 }
 
-Status expectBytes(const char *kind, const EntryValue &value, size_t bytes) {
+Status expectMemory(const char *kind, const EntryValue &value, const void *data, size_t bytes) {
+  if (!data && globalBytes(value) > 0)
+    return Status::error("expects memory, got NULL");
   if (bytes == globalBytes(value))
     return {};
   return Status::error(std::string(kind) + " '" + value.name + "' expects memory of " +
                        std::to_string(globalBytes(value)) + " bytes, got " + std::to_string(bytes));
+}
+
+Status expectScattered(const char *kind, const EntryValue &value, DType dtype,
+                       const std::vector<int64_t> &shape, const void *data) {
+  if (!data && globalBytes(value) > 0)
+    return Status::error("rank 0 expects data of ", kind, " '", value.name, "', got NULL");
+  return expectValue(kind, value, dtype, shape);
 }
 
 //===----------------------------------------------------------------------===//
@@ -289,10 +299,20 @@ Status Model::setState(const std::string &name, const HostTensor &value) {
   return setState(name, value.dtype, value.shape, value.data.data());
 }
 
+Status Model::scatterState(const std::string &name, DType dtype, const std::vector<int64_t> &shape,
+                           const void *data) {
+  ASSIGN_OR_RETURN(size_t index, own->findState(name));
+  const EntryValue &value = *own->states[index];
+  return own->scatter(value, own->stateIndex(index),
+                      expectScattered("state", value, dtype, shape, data), data);
+}
+
 Result<HostTensor> Model::state(const std::string &name) const {
   ASSIGN_OR_RETURN(size_t index, own->findState(name));
   const EntryValue &value = *own->states[index];
-  HostTensor tensor = HostTensor::zeros(value.dtype, value.globalShape);
+  HostTensor tensor;
+  if (own->hasGlobalValues())
+    tensor = HostTensor::zeros(value.dtype, value.globalShape);
   RETURN_IF_ERROR(readState(name, tensor.data.data(), tensor.data.size()));
   return tensor;
 }
@@ -300,7 +320,8 @@ Result<HostTensor> Model::state(const std::string &name) const {
 Status Model::readState(const std::string &name, void *data, size_t bytes) const {
   ASSIGN_OR_RETURN(size_t index, own->findState(name));
   const EntryValue &value = *own->states[index];
-  RETURN_IF_ERROR(expectBytes("state", value, bytes));
+  if (own->hasGlobalValues())
+    RETURN_IF_ERROR(expectMemory("state", value, data, bytes));
   return own->read("state", value, own->stateIndex(index), data);
 }
 

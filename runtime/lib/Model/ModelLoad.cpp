@@ -101,9 +101,10 @@ Status Model::State::load() {
   for (const auto &rank : workers->ranks)
     threads += options().threadsPerRank - 1 +
                std::count(rank->hasThread.begin(), rank->hasThread.end(), true);
-  workers->control.setSpin(options().spinMicroseconds
-                               ? static_cast<int64_t>(*options().spinMicroseconds * 1e3)
-                               : spinFor(threads, usableCores()));
+  SpinLimit spin = spinFor(threads);
+  if (options().spinMicroseconds)
+    spin.ns = static_cast<int64_t>(*options().spinMicroseconds * 1e3);
+  workers->control.setSpin(spin);
   if (usesProcesses()) {
     std::vector<const PerRank<RankProgram> *> programs;
     for (const auto &entry : entries)
@@ -163,8 +164,10 @@ Status Model::State::allocateArenas() {
   if (communicator()) {
     ASSIGN_OR_RETURN(transport, communicator()->createTransport(options().messagesInFlight));
   } else
-    transport = usesProcesses() ? createShmTransport(numRanks(), options().messagesInFlight)
-                                : createThreadsTransport(numRanks(), options().messagesInFlight);
+    transport =
+        usesProcesses()
+            ? createShmTransport(numRanks(), options().messagesInFlight, options().machine)
+            : createThreadsTransport(numRanks(), options().messagesInFlight, options().machine);
   RETURN_IF_ERROR(transport->allocate(symmetricBytes));
   localArenas = PerRank<HostMemory>(local());
   for (int64_t rank : local()) {
@@ -333,7 +336,7 @@ Status Execution::State::resolve() {
   events = PerRank<std::unique_ptr<Counter[]>>(model->local());
   const std::shared_ptr<const cost::Machine> &machine = model->options().machine;
   std::optional<CommandTimes> times;
-  if (machine)
+  if (machine && model->options().trace)
     times.emplace(*machine, model->ranksTransport().name(), model->local().count,
                   model->options().threadsPerRank);
   for (int64_t r : model->local()) {
@@ -491,7 +494,7 @@ Status Model::State::prepareRanks(WeightSource &source,
     if (const size_t now = done; now != reported && progress)
       progress(reported = now, total);
     if (!last)
-      changes.waitOnce(seen + 1, 0, -1);
+      changes.waitOnce(seen + 1, -1);
   }
   for (std::thread &rank : ranks)
     rank.join();

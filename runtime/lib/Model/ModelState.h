@@ -18,8 +18,11 @@
 #include "runtime/lib/Sync/HostMemory.h"
 
 #include <map>
+#include <nlohmann/json_fwd.hpp>
 
 namespace braid::runtime {
+
+struct ProcessInfo; // ReportJson.h
 
 /// A rank's shard of a parameter, a state, an operand or a result.
 struct ValueMemory {
@@ -84,8 +87,9 @@ struct Execution::State {
   void copyBound(bool read) const;
   /// Makes the ranks' next run one of this entry.
   void enter();
-  std::string report() const;
-  std::string traceJson() const;
+  nlohmann::ordered_json report() const;
+  /// Whether there is a trace of a run.
+  Status checkTrace() const;
 };
 
 struct Model::State {
@@ -131,6 +135,8 @@ struct Model::State {
     return communicator() ? communicator()->local() : RankRange{0, numRanks()};
   }
   Communicator *communicator() const { return options().communicator.get(); }
+  /// How the others name this process.
+  ProcessInfo processInfo(const ClockMap &clock) const;
   /// "parameter 'w'", "state 'keys'", "input 'x'", "output 'y'"
   std::string describeValue(size_t value) const;
 
@@ -162,6 +168,10 @@ struct Model::State {
   Status read(const char *kind, const EntryValue &value, size_t index, void *global) const;
   /// The same from the ranks of all processes, in that of rank 0.
   Status gather(const char *kind, const EntryValue &value, size_t index, void *global) const;
+  /// Copies a global value of rank 0's process, or the error that it has instead, to all ranks.
+  Status scatter(const EntryValue &value, size_t index, const Status &given, const void *global);
+  /// Whether this process is the one that global values are put together in.
+  bool hasGlobalValues() const { return !communicator() || communicator()->hasRankZero(); }
   /// From now on the rank's shard of value `index` lies in the caller's memory.
   Status bind(const std::string &kind, const EntryValue &value, int64_t rank, size_t index,
               void *data, size_t bytes);
@@ -170,8 +180,11 @@ struct Model::State {
 /// Whether a given value is of the type of an entry's.
 Status expectValue(const char *kind, const EntryValue &value, DType dtype,
                    const std::vector<int64_t> &shape);
+/// The same of what the process of rank 0 gives to all.
+Status expectScattered(const char *kind, const EntryValue &value, DType dtype,
+                       const std::vector<int64_t> &shape, const void *data);
 /// Whether memory has the bytes of a global value.
-Status expectBytes(const char *kind, const EntryValue &value, size_t bytes);
+Status expectMemory(const char *kind, const EntryValue &value, const void *data, size_t bytes);
 /// "f32 [8, 128]"
 std::string typeString(DType dtype, const std::vector<int64_t> &shape);
 

@@ -104,6 +104,16 @@ void Prediction::add(const Workers &workers) {
   if (!notEstimated.empty())
     return;
   std::map<std::string, double> calls, operations, collectives, ranksOf;
+  auto add = [&](const std::string &identity, double seconds) {
+    collectives[identity] += seconds;
+    ++ranksOf[identity];
+  };
+  /// The ranks of a host have one clock.
+  struct Meeting {
+    int64_t firstArrivalNs = INT64_MAX, lastArrivalNs = 0;
+    std::vector<int64_t> endsNs; ///< by rank
+  };
+  std::map<std::pair<std::string, const ProcessGroup *>, Meeting> meetings;
   for (size_t r = 0; r < programs.size(); ++r) {
     const Rank &rank = *workers.ranks[static_cast<int64_t>(r)];
     std::vector<CommandSpan> spans;
@@ -112,12 +122,35 @@ void Prediction::add(const Workers &workers) {
                        static_cast<double>(span.endNs) * 1e-9});
     addCalls(*programs[r], spans, calls, nullptr);
     addOperations(spans, static_cast<double>(programs.size()), operations, nullptr);
-    for (size_t i = 0; i < programs[r]->collectives.size(); ++i) {
-      const std::string identity = programs[r]->collectives[i].identity();
-      const CommunicationTimes &times = rank.times.collectives[i];
-      collectives[identity] += static_cast<double>(times.communicationNs - times.peerWaitNs) * 1e-9;
-      ++ranksOf[identity];
-    }
+    for (const auto &queue : rank.trace)
+      for (const TraceSpan &span : queue) {
+        const auto *op =
+            std::get_if<CollectiveCommand>(&static_cast<const Command &>(*span.command).op);
+        if (!op || span.step >= 0)
+          continue;
+        const CollectiveInfo &info = programs[r]->collectives[op->index];
+        // A send and a recv are told apart from their waits by the transport alone.
+        if (isPointToPoint(op->collective.kind)) {
+          const CommunicationTimes &times = rank.times.collectives[op->index];
+          add(info.identity(),
+              static_cast<double>(times.communicationNs - times.peerWaitNs) * 1e-9);
+          continue;
+        }
+        Meeting &meeting = meetings[{info.identity(), op->collective.group}];
+        meeting.firstArrivalNs = std::min(meeting.firstArrivalNs, span.beginNs);
+        meeting.lastArrivalNs = std::max(meeting.lastArrivalNs, span.beginNs);
+        meeting.endsNs.push_back(span.endNs);
+      }
+  }
+  // Who waits for longer than it spins sleeps, and wakes up when the last rank has come.
+  std::set<std::string> awake, woken;
+  for (const auto &[which, meeting] : meetings) {
+    const bool sleeps = meeting.lastArrivalNs - meeting.firstArrivalNs > workers.control.spin().ns;
+    (sleeps ? woken : awake).insert(which.first);
+    for (int64_t end : meeting.endsNs)
+      // A rank that awaits nothing of the last one may have ended before.
+      add(which.first,
+          static_cast<double>(std::max<int64_t>(0, end - meeting.lastArrivalNs)) * 1e-9);
   }
   auto keep = [](std::map<std::string, std::vector<double>> &samples, const std::string &identity,
                  double seconds) {
@@ -130,12 +163,16 @@ void Prediction::add(const Workers &workers) {
     keep(operationSamples, operation, seconds);
   for (const auto &[identity, seconds] : collectives)
     keep(collectiveSamples, identity, seconds / ranksOf[identity]);
+  for (const auto &[identity, seconds] : collectives)
+    if (awake.count(identity) > 0 && woken.count(identity) == 0)
+      keep(awakeSamples, identity, seconds / ranksOf[identity]);
 }
 
 void Prediction::clear() {
   callSamples.clear();
   operationSamples.clear();
   collectiveSamples.clear();
+  awakeSamples.clear();
 }
 
 Json Prediction::json(double medianRunSeconds, double leastRunSeconds) const {
@@ -186,6 +223,14 @@ Json Prediction::json(double medianRunSeconds, double leastRunSeconds) const {
   list("calls", callOrder, predicted.calls, callSamples);
   list("operations", operationOrder, predicted.operations, operationSamples);
   list("collectives", collectiveOrder, predicted.collectives, collectiveSamples);
+  for (Json &entry : result["collectives"]) {
+    const auto samples = awakeSamples.find(entry["identity"].get<std::string>());
+    const bool any = samples != awakeSamples.end();
+    entry["runs_awake"] = any ? samples->second.size() : 0;
+    entry["measured_awake_s"] = any ? Json(median(samples->second)) : Json();
+    entry["error_awake"] =
+        any ? error(entry["predicted_s"].get<double>(), median(samples->second)) : Json();
+  }
   return result;
 }
 

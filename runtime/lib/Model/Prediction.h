@@ -43,6 +43,8 @@ private:
   std::vector<std::string> callOrder, operationOrder, collectiveOrder;
   Figures predicted;
   std::map<std::string, std::vector<double>> callSamples, operationSamples, collectiveSamples;
+  /// Of collectives, in runs whose ranks came within the time that one spins.
+  std::map<std::string, std::vector<double>> awakeSamples;
 };
 
 } // namespace braid::runtime

@@ -4,6 +4,7 @@
 //===----------------------------------------------------------------------===//
 #include "RankProcesses.h"
 #include "braid/Base/StatusMacros.h"
+#include "runtime/lib/Collective/Plan.h"
 #include "runtime/lib/Sync/HostMemory.h"
 #include "runtime/lib/Sync/SchedulePoint.h"
 
@@ -61,6 +62,16 @@ static std::vector<std::vector<TraceSpan> *> lanesOf(Rank &rank) {
   return lanes;
 }
 
+/// The most that a queue writes into the trace: a span for each command, on each thread, and for
+/// the steps of collectives.
+static size_t spansOf(const std::vector<Command> &commands) {
+  size_t spans = commands.size();
+  for (const Command &command : commands)
+    if (auto *op = std::get_if<CollectiveCommand>(&command.op); op && op->collective.plan)
+      spans += op->collective.plan->schedule.steps.size();
+  return spans;
+}
+
 RankProcesses::RankProcesses(Workers &workers,
                              const std::vector<const PerRank<RankProgram> *> &programs,
                              std::function<void(size_t)> enter)
@@ -76,14 +87,14 @@ RankProcesses::RankProcesses(Workers &workers,
       const RankProgram &program = (*ofEntry)[r];
       collectives = std::max(collectives, program.collectives.size());
       for (size_t q = 0; q < commands.size(); ++q)
-        commands[q] = std::max(commands[q], program.queues[q].size());
+        commands[q] = std::max(commands[q], spansOf(program.queues[q]));
     }
     block.collectives = pool.create<CommunicationTimes>(collectives);
     if (!workers.trace)
       continue;
     size_t lanes = lanesOf(rank).size();
     block.lanes = pool.create<ControlBlock::Lane>(lanes);
-    for (size_t i = 0; i < lanes; ++i) { // a command makes at most one span on each thread
+    for (size_t i = 0; i < lanes; ++i) {
       block.lanes[i] = {pool.create<TraceSpan>(commands[i < commands.size() ? i : kComputeQueue]),
                         0};
     }
@@ -104,10 +115,10 @@ int RankProcesses::serve(int64_t r, const Prepare &prepare) {
     status = Status::error(e.what());
   }
   block.outcome.set(status);
-  Spin spin(workers.control.spinNs());
+  Spin spin(workers.control.spin());
   for (uint32_t job = 1;; ++job) {
     if (job > 1) {
-      while (!spin.reaches(board->job, job) && !board->job.waitOnce(job, 0, -1)) {
+      while (!spin.reaches(board->job, job) && !board->job.waitOnce(job, -1)) {
       }
       atSchedulePoint("got a job");
       if (board->stopping.load(std::memory_order_acquire))

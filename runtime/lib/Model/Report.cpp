@@ -3,25 +3,22 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// The report and the trace of an execution as JSON.
+// The report of an execution as JSON.
 //
 //===----------------------------------------------------------------------===//
-#include "ModelState.h"
+#include "ReportJson.h"
+#include "braid/Cost/ScheduleChoice.h"
 #include "runtime/lib/Kernels/CpuFeatures.h"
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 
 namespace braid::runtime {
 
 using Json = nlohmann::ordered_json;
 
-static double inSeconds(int64_t ns) { return static_cast<double>(ns) * 1e-9; }
-
-/// A device does not report how long its ranks waited for each other inside a collective.
-static void addTo(Json &json, const CommunicationTimes &times, bool onDevice) {
+void addTo(nlohmann::ordered_json &json, const CommunicationTimes &times, bool onDevice) {
   json["comm_s"] = inSeconds(times.communicationNs);
   json["hidden_comm_s"] = inSeconds(times.hiddenNs);
   json["exposed_comm_s"] = inSeconds(times.exposedNs);
@@ -33,7 +30,25 @@ static bool isReplicated(const Parameter &p) {
                                      [](const auto &axes) { return axes.empty(); });
 }
 
-std::string Execution::State::report() const {
+/// Which chunks, and why this algorithm.
+static Json choiceOf(const CollectiveInfo &info) {
+  const cost::ChosenSchedule &chosen = *info.chosen;
+  const bool timed = !chosen.considered.empty();
+  const bool byTime =
+      timed && chosen.considered.front().seconds <= (1 - cost::kWorthwhile) * chosen.ruleSeconds;
+  Json json = {{"chunk_bytes", info.chunkBytes}, {"chosen_by", byTime ? "time" : "rule"}};
+  if (timed)
+    json["rule_predicted_s"] = chosen.ruleSeconds;
+  else
+    json["why_by_rule"] = chosen.whyByRule;
+  for (const cost::AlgorithmTime &one : chosen.considered)
+    json["considered"].push_back({{"algorithm", name(one.algorithm)},
+                                  {"chunk_bytes", one.chunkBytes},
+                                  {"predicted_s", one.seconds}});
+  return json;
+}
+
+nlohmann::ordered_json Execution::State::report() const {
   const Model::State &m = *model;
   const Manifest &manifest = m.bundle->manifest();
   // The times of collectives come from one run, the one of median time, and the totals from one
@@ -101,7 +116,10 @@ std::string Execution::State::report() const {
                    {"name", info.name},
                    {"kind", info.kind},
                    {"bytes_sent_per_rank", mostSent[identity]},
-                   {"exposed_by_form", info.exposedByForm}};
+                   {"exposed_by_form", info.exposedByForm},
+                   {"algorithm", info.algorithm}};
+      if (info.chosen)
+        json.update(choiceOf(info));
       addTo(json, typical.ranks[r].collectives[i], m.usesDevice());
       collectives.push_back(std::move(json));
     }
@@ -151,7 +169,7 @@ std::string Execution::State::report() const {
                    {"usable_cores", usableCores()},
                    {"kernel_isa", m.kernelIsa},
                    {"library_isa", m.workers->kernels.isa}}},
-                 {"spin_s", inSeconds(m.workers->control.spinNs())},
+                 {"spin_s", inSeconds(m.workers->control.spin().ns)},
                  {"runs", runs.count()},
                  {"median_run_s", quantile(times, 0.5) * 1e-9},
                  {"p99_run_s", quantile(times, 0.99) * 1e-9},
@@ -175,71 +193,7 @@ std::string Execution::State::report() const {
                  {"per_rank", perRank}});
   if (prediction)
     report["prediction"] = prediction->json(quantile(times, 0.5) * 1e-9, inSeconds(runs.leastNs()));
-  return report.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
-}
-
-std::string Execution::State::traceJson() const {
-  Json events = Json::array();
-  auto metadata = [&](const char *what, int64_t process, int64_t thread, const std::string &text) {
-    events.push_back({{"ph", "M"},
-                      {"name", what},
-                      {"pid", process},
-                      {"tid", thread},
-                      {"args", {{"name", text}}}});
-  };
-  auto describe = [&](Json &args, int64_t process, uint32_t index) {
-    const CollectiveInfo &info = programs[process].collectives[index];
-    args["collective"] = info.identity();
-    args["exposed_by_form"] = info.exposedByForm;
-    addTo(args, model->workers->ranks[process]->times.collectives[index], model->usesDevice());
-  };
-  auto add = [&](int64_t process, int64_t thread, const TraceSpan &span) {
-    const auto &command = static_cast<const Command &>(*span.command);
-    Json args = {{"in", *command.path}};
-    const char *category = "compute";
-    std::string name = command.name.empty() ? command.operation : command.name;
-    if (auto *op = std::get_if<CollectiveCommand>(&command.op)) {
-      category = "communication";
-      args["bytes_sent"] = op->collective.bytesSent;
-      args["algorithm"] = runtime::name(op->collective.algorithm);
-      describe(args, process, op->index);
-    } else if (auto *op = std::get_if<CollectiveWaitCommand>(&command.op)) {
-      category = "wait";
-      name = "wait " + name;
-      describe(args, process, op->index);
-    } else if (std::holds_alternative<AwaitCommand>(command.op)) {
-      category = "wait";
-    }
-    args["operation"] = command.operation;
-    events.push_back({{"ph", "X"},
-                      {"name", name},
-                      {"cat", category},
-                      {"pid", process},
-                      {"tid", thread},
-                      {"ts", static_cast<double>(span.beginNs - model->workers->runBeginNs) * 1e-3},
-                      {"dur", static_cast<double>(span.endNs - span.beginNs) * 1e-3},
-                      {"args", args}});
-  };
-  for (int64_t r : model->local()) {
-    const Rank &rank = *model->workers->ranks[r];
-    metadata("process_name", r, 0, "rank " + std::to_string(r));
-    // The compute queue, the other members of its team, then the other queues.
-    auto threadOf = [&](Queue queue) {
-      return queue == kComputeQueue ? 0 : rank.team.members() - 1 + static_cast<int64_t>(queue);
-    };
-    for (Queue queue = 0; queue < model->workers->queues.size(); ++queue)
-      metadata("thread_name", r, threadOf(queue), model->workers->queues[queue].name);
-    for (int64_t member = 1; member < rank.team.members(); ++member)
-      metadata("thread_name", r, member, "compute, team member " + std::to_string(member));
-    for (Queue queue = 0; queue < model->workers->queues.size(); ++queue)
-      for (const TraceSpan &span : rank.trace[queue])
-        add(r, threadOf(queue), span);
-    for (int64_t member = 1; member < rank.team.members(); ++member)
-      for (const TraceSpan &span : rank.team.spans[static_cast<size_t>(member)])
-        add(r, member, span);
-  }
-  Json trace = {{"displayTimeUnit", "ms"}, {"traceEvents", std::move(events)}};
-  return trace.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return report;
 }
 
 } // namespace braid::runtime

@@ -7,69 +7,106 @@
 //
 //===----------------------------------------------------------------------===//
 #include "braid/Base/StatusMacros.h"
-#include "braid/Runtime/Communicator.h"
+#include "braid/Cost/Machine.h"
+#include "braid/Program/program_generated.h"
+#include "braid/Runtime/Bundle.h"
+#include "braid/Runtime/Model.h"
 #include "runtime/lib/Collective/MessageTransport.h"
+#include "runtime/lib/Data/Digest.h"
+#include "runtime/lib/Net/ArenaExchange.h"
 #include "runtime/lib/Net/Bootstrap.h"
-#include "runtime/lib/Net/Control.h"
+#include "runtime/lib/Net/Host.h"
+#include "runtime/lib/Net/ProcessExchange.h"
 #include "runtime/lib/Sync/Counter.h"
 
-#include <algorithm>
+#include <cstdlib>
+#include <ctime>
+#include <map>
 
 namespace braid::runtime {
 
 namespace {
 
+double processorSeconds() {
+  timespec time{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+}
+
 class UcxCommunicator : public Communicator {
 public:
-  static Result<std::shared_ptr<Communicator>> create(const UcxOptions &options) {
+  static Result<std::shared_ptr<Communicator>> create(const Bundle &bundle,
+                                                      const UcxOptions &options) {
     const LaunchInfo &launch = options.launch;
-    auto own = std::shared_ptr<UcxCommunicator>(new UcxCommunicator(launch, options));
+    const int64_t beginNs = nowNs();
+    if (const int64_t ranks = bundle.manifest().mesh.numRanks(); ranks != launch.size)
+      return Status::error("the bundle has a mesh of ", ranks, ranks == 1 ? " rank" : " ranks",
+                           ", this process is rank ", launch.rank, " of ", launch.size);
+    const std::vector<std::byte> &program = bundle.program();
+    const size_t numQueues = program::GetProgram(program.data())->queues()->size() - 1;
+    auto own = std::shared_ptr<UcxCommunicator>(new UcxCommunicator(launch));
+    own->machine = options.machine;
     net::NetOptions networks;
     networks.transports = options.transports;
     networks.devices = options.devices;
     ASSIGN_OR_RETURN(std::shared_ptr<const net::UcxContext> context, net::openNetworks(networks));
-    // One for control, one for results, one for sends and recvs, and one for each queue.
+    // One for control, one for the exchange, one for sends and recvs, and one for each queue.
     std::vector<std::unique_ptr<net::Link>> links;
     std::vector<std::string> addresses;
-    for (size_t i = 0; i < kFixedLinks + options.numQueues; ++i) {
+    for (size_t i = 0; i < kFixedLinks + numQueues; ++i) {
       ASSIGN_OR_RETURN(std::unique_ptr<net::Link> link,
                        net::Link::create(context, launch.rank, launch.size));
       ASSIGN_OR_RETURN(std::string address, link->address());
       addresses.push_back(std::move(address));
       links.push_back(std::move(link));
     }
-    net::JobOptions job;
-    if (launch.rendezvous)
-      job.rendezvous = *launch.rendezvous;
-    // A launcher that has no name for it runs one job here.
-    job.job = launch.jobId.empty() ? "unnamed" : launch.jobId;
-    job.rank = launch.rank;
-    job.size = launch.size;
-    job.bundle = options.bundle;
-    job.mesh = options.mesh;
-    if (!launch.secret.empty()) {
-      ASSIGN_OR_RETURN(job.secret, net::JobSecret::fromText(launch.secret));
+    ASSIGN_OR_RETURN(net::JobOptions job, net::jobOptionsOf(launch));
+    job.bundle = sha256(program.data(), program.size());
+    job.mesh = meshString(bundle.manifest().mesh);
+    if (options.machine) {
+      const std::string text = cost::machineToJson(*options.machine);
+      job.machine = sha256(text.data(), text.size());
     }
+    if (options.allGather)
+      job.allGather = [&options](const void *send, size_t bytes, void *receive) -> Status {
+        if (const int code = options.allGather(send, bytes, receive); code != 0)
+          return Status::error("the caller's all_gather of ", bytes, " bytes failed with ", code,
+                               Code::rankFailed);
+        return {};
+      };
     job.device = options.devices;
     job.timeLimitSeconds = options.timeLimitSeconds > 0 ? options.timeLimitSeconds : 1e6;
     ASSIGN_OR_RETURN(net::Job started, net::startJob(context, job, addresses));
+    // Control, which tells of lost processes, is between all.
     for (size_t i = 0; i < links.size(); ++i)
       for (int64_t peer = 0; peer < launch.size; ++peer) {
         const net::Member &member = started.members[static_cast<size_t>(peer)];
-        if (peer != launch.rank)
+        if (peer == launch.rank)
+          continue;
+        if (i == 0)
           RETURN_IF_ERROR(links[i]->connect(peer, member.addresses[i], member.host));
+        else
+          links[i]->connectLater(peer, member.addresses[i], member.host);
       }
     net::ControlOptions limits;
     limits.timeLimitSeconds = options.timeLimitSeconds;
     ASSIGN_OR_RETURN(own->control, net::Control::start(std::move(links[0]), started, limits));
-    links.erase(links.begin());
+    own->findHosts(started, options);
+    own->exchange = std::make_unique<net::ProcessExchange>(std::move(links[1]), *own->control,
+                                                           options.timeLimitSeconds);
+    links.erase(links.begin(), links.begin() + 2);
     own->links = std::move(links);
+    // So that what clocks drift apart while models run is known.
+    RETURN_IF_ERROR(own->exchange->measureClock().status());
+    own->started = {static_cast<double>(nowNs() - beginNs) * 1e-9, processorSeconds()};
     return std::shared_ptr<Communicator>(std::move(own));
   }
 
   int64_t numRanks() const override { return launch.size; }
   RankRange local() const override { return {launch.rank, 1}; }
   std::string transportName() const override { return "ucx"; }
+  std::string host() const override { return net::hostName(); }
+  StartCost startCost() const override { return started; }
 
   Result<std::unique_ptr<Transport>> createTransport(int64_t messagesInFlight) override {
     MessageLinks given;
@@ -77,6 +114,21 @@ public:
     for (size_t i = kQueues; i < links.size(); ++i)
       given.queues.push_back(links[i].get());
     given.model = nextModel++;
+    given.hosts = hosts;
+    given.machine = machine;
+    given.timeLimitSeconds = timeLimitSeconds;
+    if (sharesArenas)
+      given.shareArenas = [this, model = given.model](size_t bytes, size_t needed) {
+        net::ArenaOptions options;
+        options.key = key + "/model " + std::to_string(model);
+        options.rank = launch.rank;
+        for (size_t rank = 0; rank < hosts.size(); ++rank)
+          if (hosts[rank] == hosts[static_cast<size_t>(launch.rank)])
+            options.ranks.push_back(static_cast<int64_t>(rank));
+        options.timeLimitSeconds = timeLimitSeconds > 0 ? timeLimitSeconds : 1e6;
+        options.neededBytes = needed;
+        return net::exchangeArenas(options, bytes);
+      };
     given.beginRun = [this](RunControl &run) { control->begin(run, ++runs); };
     given.endRun = [this](bool failed) {
       isBroken = isBroken || failed;
@@ -90,126 +142,70 @@ public:
 
   Result<std::vector<Contribution>> gather(std::vector<std::byte> mine,
                                            const std::vector<size_t> &bytes) override {
-    const uint64_t tag = ++gathered;
-    std::vector<Contribution> all;
-    Transfers transfers;
-    if (!hasRankZero()) {
-      send(transfers, 0, tag, mine);
-    } else {
-      all.push_back({local(), std::move(mine)});
-      for (int64_t rank = 1; rank < launch.size; ++rank)
-        all.push_back({{rank, 1}, std::vector<std::byte>(bytes[static_cast<size_t>(rank)])});
-      for (int64_t rank = 1; rank < launch.size; ++rank)
-        receive(transfers, rank, tag, all[static_cast<size_t>(rank)].bytes);
-    }
-    RETURN_IF_ERROR(complete(transfers, limitSeconds));
-    return all;
+    return exchange->gather(std::move(mine), bytes);
   }
+  Result<std::vector<std::byte>> scatter(const MakePart &make,
+                                         const std::vector<size_t> &bytes) override {
+    return exchange->scatter(make, bytes);
+  }
+  Status broadcast(void *data, size_t bytes) override { return exchange->broadcast(data, bytes); }
+  Status collect(const NextPiece &next, const TakePiece &take) override {
+    return exchange->collect(next, take);
+  }
+  Result<ClockMap> measureClock() override { return exchange->measureClock(); }
 
-  /// Waits for the others, as what was sent to a process that has not taken it is lost when its
-  /// sender ends. Of processes that are lost, Control tells.
   ~UcxCommunicator() override {
-    if (!control || !control->state().ok() || isBroken)
+    if (!exchange)
       return;
-    std::vector<std::byte> nothing(1);
-    std::vector<std::vector<std::byte>> from(static_cast<size_t>(launch.size), nothing);
-    Transfers arrivals, leaves;
-    for (int64_t rank = 1; rank < launch.size; ++rank)
-      if (hasRankZero())
-        receive(arrivals, rank, kLeave, from[static_cast<size_t>(rank)]);
-      else if (rank == launch.rank)
-        send(arrivals, 0, kLeave, nothing);
-    if (!complete(arrivals, kLeaveSeconds).ok())
+    if (!isBroken && !exchange->isBroken() && control->state().ok()) {
+      exchange->leave();
       return;
-    for (int64_t rank = 1; rank < launch.size; ++rank)
-      if (hasRankZero())
-        send(leaves, rank, kLeave, nothing);
-      else if (rank == launch.rank)
-        receive(leaves, 0, kLeave, nothing);
-    (void)complete(leaves, kLeaveSeconds);
+    }
+    // A peer that is lost would be waited for on each link.
+    exchange->giveUp();
+    for (auto &link : links)
+      link->giveUp();
   }
 
 private:
-  /// Messages under way, with the peers.
-  struct Transfer {
-    net::Transfer transfer;
-    int64_t peer = 0;
-    bool isSend = false;
-  };
-  using Transfers = std::vector<std::unique_ptr<Transfer>>;
+  explicit UcxCommunicator(const LaunchInfo &launch) : launch(launch) {}
 
-  void send(Transfers &transfers, int64_t to, uint64_t tag, const std::vector<std::byte> &bytes) {
-    transfers.push_back(std::make_unique<Transfer>());
-    transfers.back()->peer = to;
-    transfers.back()->isSend = true;
-    links[kResults]->send(transfers.back()->transfer, to, tag, bytes.data(), bytes.size());
+  void findHosts(const net::Job &job, const UcxOptions &options) {
+    std::map<std::string, int64_t> numbers;
+    for (const net::Member &member : job.members)
+      hosts.push_back(
+          numbers.emplace(member.hostId, static_cast<int64_t>(numbers.size())).first->second);
+    key = job.key;
+    timeLimitSeconds = options.timeLimitSeconds;
+    // Whoever names transports of UCX wants messages to go over them.
+    const char *named = std::getenv("UCX_TLS");
+    sharesArenas = options.transports.empty() && (!named || !*named);
   }
-  void receive(Transfers &transfers, int64_t from, uint64_t tag, std::vector<std::byte> &bytes) {
-    transfers.push_back(std::make_unique<Transfer>());
-    transfers.back()->peer = from;
-    links[kResults]->receive(transfers.back()->transfer, from, tag, bytes.data(), bytes.size());
-  }
-
-  /// Waits until all are done; 0: without a limit. Afterwards none uses its memory.
-  Status complete(Transfers &transfers, double seconds) {
-    net::Link &link = *links[kResults];
-    const int64_t until = seconds > 0 ? nowNs() + static_cast<int64_t>(seconds * 1e9) : INT64_MAX;
-    auto isUnderWay = [](const auto &one) { return !one->transfer.done(); };
-    Status failure;
-    for (;;) {
-      const auto late = std::find_if(transfers.begin(), transfers.end(), isUnderWay);
-      if (late == transfers.end() || !failure.ok())
-        break;
-      constexpr int64_t kSliceNs = 100000000;
-      failure = link.progress(std::min(until, nowNs() + kSliceNs));
-      if (failure.ok())
-        failure = control->state();
-      if (failure.ok() && nowNs() >= until && isUnderWay(*late))
-        failure = Status::error(
-            "results are not put together after ", seconds, " s: ", link.describe((*late)->peer),
-            (*late)->isSend ? " has not taken this rank's part" : " has not given its part",
-            Code::rankFailed);
-    }
-    for (auto &one : transfers) {
-      if (!isUnderWay(one))
-        continue;
-      link.cancel(one->transfer);
-      for (const int64_t end = nowNs() + kCancelNs; isUnderWay(one) && nowNs() < end;)
-        if (!link.progress(end).ok())
-          break;
-      if (isUnderWay(one))
-        (void)link.close(nowNs() + kCancelNs);
-    }
-    for (const auto &one : transfers)
-      if (failure.ok() && !one->transfer.status().ok())
-        failure = control->describeLoss(one->peer, one->transfer.status());
-    isBroken = isBroken || !failure.ok();
-    return failure;
-  }
-
-  UcxCommunicator(const LaunchInfo &launch, const UcxOptions &options)
-      : launch(launch), limitSeconds(options.timeLimitSeconds) {}
 
   static constexpr size_t kFixedLinks = 3;
-  /// In `links`, from which that of control is gone.
-  static constexpr size_t kResults = 0, kPointToPoint = 1, kQueues = 2;
-  static constexpr int64_t kCancelNs = 200000000;
-  static constexpr uint64_t kLeave = uint64_t(1) << 63;
-  static constexpr double kLeaveSeconds = 10;
+  /// In `links`, from which those of control and exchange are gone.
+  static constexpr size_t kPointToPoint = 0, kQueues = 1;
 
   const LaunchInfo launch;
-  const double limitSeconds;
+  std::vector<int64_t> hosts; ///< by rank: the number of its host
+  std::string key;            ///< of the job
+  std::shared_ptr<const cost::Machine> machine;
+  double timeLimitSeconds = 0;
+  bool sharesArenas = false; ///< ranks of a host see each other's memory
+  StartCost started;
   std::vector<std::unique_ptr<net::Link>> links;
-  std::unique_ptr<net::Control> control;
-  uint64_t gathered = 0, runs = 0;
+  std::unique_ptr<net::ProcessExchange> exchange;
+  std::unique_ptr<net::Control> control; ///< after what it tells of, so that it ends first
+  uint64_t runs = 0;
   uint8_t nextModel = 0;
   bool isBroken = false;
 };
 
 } // namespace
 
-Result<std::shared_ptr<Communicator>> createUcxCommunicator(const UcxOptions &options) {
-  return UcxCommunicator::create(options);
+Result<std::shared_ptr<Communicator>> createUcxCommunicator(const Bundle &bundle,
+                                                            const UcxOptions &options) {
+  return UcxCommunicator::create(bundle, options);
 }
 
 } // namespace braid::runtime

@@ -47,9 +47,9 @@ constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 constexpr int64_t kRetryNs = 2000000;
 
 /// A memory file of a size that does not change.
-Result<Descriptor> makeFile(size_t bytes) {
-  if (bytes > availableMemory())
-    return Status::error("cannot share ", bytes, " bytes, the system has ", availableMemory(),
+Result<Descriptor> makeFile(size_t bytes, size_t needed) {
+  if (needed > availableMemory())
+    return Status::error("cannot share ", needed, " bytes, the system has ", availableMemory(),
                          " available");
   Descriptor file(memfd_create("braid-arena", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!file.isOpen() || ftruncate(file.get(), static_cast<off_t>(bytes)) != 0 ||
@@ -84,7 +84,7 @@ public:
     for (size_t i = 0; i < arenas.size(); ++i)
       if (options.ranks[i] == options.rank)
         self = i;
-    ASSIGN_OR_RETURN(file, makeFile(bytes));
+    ASSIGN_OR_RETURN(file, makeFile(bytes, options.neededBytes.value_or(bytes)));
     RETURN_IF_ERROR(arenas[self].mapFile(file.get(), bytes));
     isServed[self] = true;
     if (arenas.size() > 1)
@@ -300,6 +300,8 @@ private:
 };
 
 } // namespace
+
+bool canShareArenas() { return makeFile(1, 1).ok() && makeSocket().ok(); }
 
 Result<std::vector<HostMemory>> exchangeArenas(const ArenaOptions &options, size_t bytes) {
   if (std::count(options.ranks.begin(), options.ranks.end(), options.rank) != 1)

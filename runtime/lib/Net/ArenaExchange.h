@@ -16,6 +16,7 @@
 #include "runtime/lib/Sync/HostMemory.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,7 +27,12 @@ struct ArenaOptions {
   int64_t rank = 0;           ///< of this process
   std::vector<int64_t> ranks; ///< those of this host, with this one
   double timeLimitSeconds = 60;
+  /// Bytes of the arena that the system must have; none: all of them.
+  std::optional<size_t> neededBytes;
 };
+
+/// Whether the system lets this process make memory files, and pass them on.
+bool canShareArenas();
 
 /// Makes a zeroed arena of `bytes` for this rank and maps it and those of the others, which may
 /// have other sizes; in the order of `options.ranks`. An arena cannot be made smaller by any rank,

@@ -29,23 +29,31 @@
 #include "braid/Runtime/Launch.h"
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
 namespace braid::runtime::net {
 
 struct JobOptions {
+  /// In place of a rendezvous: gives each process the bytes of all, in the order of ranks, as
+  /// MPI_Allgather does.
+  std::function<Status(const void *send, size_t bytes, void *receive)> allGather;
   Rendezvous rendezvous;
   std::string job; ///< the same on all ranks, and of no other job
   int64_t rank = 0, size = 1;
   std::string bundle; ///< SHA-256 of what all ranks run
   std::string mesh;
+  std::string machine; ///< SHA-256 of the machine by whose times schedules are chosen; empty: none
   JobSecret secret;
   std::string device; ///< of a rendezvous in a file: the network device whose address is written
   double timeLimitSeconds = 60;        ///< for the start as a whole
   double helloLimitSeconds = 5;        ///< for a process that has connected to say hello
   uint32_t version = kProtocolVersion; ///< another one in tests only
 };
+
+/// What a launcher says of the job; an error for a secret that cannot be used.
+Result<JobOptions> jobOptionsOf(const LaunchInfo &launch);
 
 /// What a process knows after the start.
 struct Job {

@@ -9,19 +9,18 @@
 
 namespace braid::runtime::net {
 
-static Block macOf(const std::string &key, int64_t receiver, const std::byte *data, size_t bytes) {
-  return Mac(key, "braid control").add(&receiver, sizeof receiver).add(data, bytes).value();
-}
-
 Control::Control(std::unique_ptr<Link> ownLink, const Job &job, const ControlOptions &options)
-    : link(std::move(ownLink)), key(job.key), self(job.rank),
-      limitNs(static_cast<int64_t>(options.timeLimitSeconds * 1e9)),
+    : link(std::move(ownLink)),
+      frames(*link, job.key, "braid control",
+             [this](int64_t sender, const Frame &frame) { onFrame(sender, frame); }),
+      self(job.rank), limitNs(static_cast<int64_t>(options.timeLimitSeconds * 1e9)),
       periodNs(static_cast<int64_t>(options.periodSeconds * 1e9)), peers(job.members.size()),
       mirrors(job.members.size()) {
-  link->setHandler([this](const std::byte *data, size_t bytes) { onFrame(data, bytes); });
   const int64_t now = nowNs();
   for (Peer &peer : peers)
     peer.heardNs = now;
+  for (const Member &member : job.members)
+    hosts.push_back(member.host);
 }
 
 Result<std::unique_ptr<Control>> Control::start(std::unique_ptr<Link> link, const Job &job,
@@ -46,6 +45,7 @@ Control::~Control() {
 void Control::begin(RunControl &ofRun, uint64_t run) {
   const std::lock_guard<std::mutex> lock(mutex);
   control = &ofRun;
+  ofRun.nameHosts(hosts);
   runNumber = run;
   isShared = false;
   progressNs = nowNs();
@@ -77,11 +77,15 @@ Status Control::describeLoss(int64_t peer, const Status &error) const {
   return Status::error(error.message(), circumstances(peer), error.code());
 }
 
-/// " while it was at ..., rank 0 waits for it at ..."
+/// " while it was at ..., rank 0 waits for it at ...". Where nobody waits for it at this moment,
+/// the second part says what this rank is at.
 std::string Control::circumstances(int64_t peer) const {
   if (!control)
     return "";
-  const std::string waiter = control->waiter(peer);
+  std::string waiter = control->waiter(peer);
+  if (const std::string own = control->describePosition(self);
+      waiter.empty() && own.rfind("at ", 0) == 0)
+    waiter = "rank " + std::to_string(self) + " is " + own;
   return " while it was " + control->describePosition(peer) + (waiter.empty() ? "" : ", " + waiter);
 }
 
@@ -104,9 +108,7 @@ void Control::run() {
         endNs = now + 1000000000;
         tell(Goodbye());
       }
-      sendWaiting();
-      allSent = std::all_of(peers.begin(), peers.end(),
-                            [](const Peer &peer) { return peer.waiting.empty() || peer.isLost; });
+      allSent = frames.sendWaiting();
     }
     if (isLeaving && (allSent || now >= endNs))
       return;
@@ -128,59 +130,23 @@ void Control::tellPlaces() {
       encode(control ? placesOf(*control, self, runNumber, true) : Places{runNumber, false, {}});
   for (int64_t peer = 0; peer < numPeers(); ++peer)
     // One that still waits for earlier ones to leave has nothing from more of them.
-    if (peer != self && peers[static_cast<size_t>(peer)].waiting.empty())
-      send(peer, frame);
+    if (peer != self && !peers[static_cast<size_t>(peer)].isLost && !frames.hasWaiting(peer))
+      frames.send(peer, frame);
 }
 
 void Control::tell(const Frame &frame) {
-  const FrameBytes bytes = encode(frame);
   for (int64_t peer = 0; peer < numPeers(); ++peer)
     if (peer != self && !peers[static_cast<size_t>(peer)].isLost)
-      peers[static_cast<size_t>(peer)].waiting.push_back(bytes);
+      frames.tell(peer, frame);
 }
 
-bool Control::send(int64_t receiver, const FrameBytes &frame) {
-  Peer &peer = peers[static_cast<size_t>(receiver)];
-  if (peer.isLost)
-    return false;
-  FrameBytes bytes = encodeEnvelope(self, peer.sent + 1, frame);
-  const Block mac = macOf(key, receiver, bytes.data(), bytes.size());
-  bytes.insert(bytes.end(), mac.begin(), mac.end());
-  if (!link->sendControl(receiver, bytes))
-    return false;
-  ++peer.sent;
-  return true;
-}
-
-void Control::sendWaiting() {
-  for (int64_t receiver = 0; receiver < numPeers(); ++receiver) {
-    Peer &peer = peers[static_cast<size_t>(receiver)];
-    if (!link->state(receiver).ok())
-      peer.waiting.clear();
-    while (!peer.waiting.empty() && send(receiver, peer.waiting.front()))
-      peer.waiting.pop_front();
-  }
-}
-
-void Control::onFrame(const std::byte *data, size_t bytes) {
-  Result<Envelope> envelope = parseEnvelope(data, bytes);
-  if (!envelope.ok() || envelope->sender < 0 || envelope->sender >= numPeers() ||
-      envelope->sender == self)
-    return;
-  Peer &peer = peers[static_cast<size_t>(envelope->sender)];
-  // A number that came before is of a frame that somebody repeats.
-  if (envelope->number <= peer.received ||
-      !areEqual(macOf(key, self, data, bytes - envelope->mac.size()), envelope->mac))
-    return;
-  peer.received = envelope->number;
-  Result<Frame> frame = parseFrame(envelope->frame, envelope->frameBytes);
-  if (!frame.ok())
-    return;
+void Control::onFrame(int64_t sender, const Frame &frame) {
+  Peer &peer = peers[static_cast<size_t>(sender)];
   peer.heardNs = nowNs();
   if (!std::exchange(peer.isKnown, true))
     ++numKnown;
   const std::lock_guard<std::mutex> lock(mutex);
-  handle(envelope->sender, *frame);
+  handle(sender, frame);
 }
 
 void Control::handle(int64_t sender, const Frame &frame) {
@@ -242,7 +208,9 @@ void Control::checkPeers() {
 
 void Control::lose(int64_t rank, const std::string &what) {
   peers[static_cast<size_t>(rank)].isLost = true;
+  frames.drop(rank);
   const Status status = Status::error(what, circumstances(rank), Code::rankFailed);
+  link->lose(rank, status); // whoever ends does not wait until the peer has heard of it
   if (loss.ok())
     loss = status;
   if (!control)

@@ -17,9 +17,9 @@
 #include "Bootstrap.h"
 #include "Link.h"
 #include "Mirror.h"
+#include "SealedFrames.h"
 
 #include <atomic>
-#include <deque>
 #include <mutex>
 #include <thread>
 
@@ -57,23 +57,19 @@ public:
 
 private:
   struct Peer {
-    uint64_t sent = 0, received = 0; ///< numbers of frames
     int64_t heardNs = 0;
     bool isKnown = false; ///< anything has come
     bool isLost = false;  ///< or has said goodbye
     bool hasLeft = false; ///< has said goodbye
     int64_t leftNs = 0;
-    std::deque<FrameBytes> waiting; ///< frames that must not be left out
   };
 
   Control(std::unique_ptr<Link> link, const Job &job, const ControlOptions &options);
   void run();
-  void onFrame(const std::byte *data, size_t bytes);
+  void onFrame(int64_t sender, const Frame &frame);
   void handle(int64_t sender, const Frame &frame);
   void tellPlaces();
   void tell(const Frame &frame);
-  bool send(int64_t peer, const FrameBytes &frame);
-  void sendWaiting();
   void checkPeers();
   void lose(int64_t peer, const std::string &what);
   void shareFailure(const Status &failure);
@@ -81,9 +77,10 @@ private:
   int64_t numPeers() const { return static_cast<int64_t>(peers.size()); }
 
   std::unique_ptr<Link> link;
-  const std::string key;
+  SealedFrames frames;
   const int64_t self, limitNs, periodNs;
-  std::vector<Peer> peers; ///< with an unused one for this process
+  std::vector<Peer> peers;        ///< with an unused one for this process
+  std::vector<std::string> hosts; ///< of all ranks
   std::vector<Mirror> mirrors;
 
   mutable std::mutex mutex; ///< of what follows

@@ -20,6 +20,15 @@ std::string hostId() {
   return id;
 }
 
+std::string memoryId() {
+  std::string id = hostId() + "/" + std::to_string(geteuid());
+  // Users and processes have the same numbers within a namespace only.
+  for (const char *name : {"/proc/self/ns/user", "/proc/self/ns/pid"})
+    if (struct stat space{}; stat(name, &space) == 0)
+      id += "/" + std::to_string(space.st_ino);
+  return id;
+}
+
 std::string hostName() {
   char name[256] = "";
   return gethostname(name, sizeof name - 1) == 0 && *name ? name : "unnamed host";

@@ -17,6 +17,8 @@ namespace braid::runtime::net {
 /// these can pass memory to each other over local sockets. Containers with a network of their own
 /// are hosts of their own.
 std::string hostId();
+/// The same for all processes of one user that can pass memory to each other, and watch each other.
+std::string memoryId();
 /// What messages call this host.
 std::string hostName();
 

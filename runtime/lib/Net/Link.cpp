@@ -13,26 +13,23 @@
 
 namespace braid::runtime::net {
 
-namespace {
-
 /// Numbers of active messages.
 enum : unsigned { kData = 1, kControl = 2 };
 
 /// A message that came before its receive.
-struct Early {
+struct Link::Early {
   uint64_t tag;
   size_t bytes;
   void *data;
   bool isRendezvous; ///< `data` stands for bytes that are still at the sender
 };
 
-} // namespace
-
 struct Link::Peer {
   Link *link = nullptr;
   int64_t rank = -1;
   std::string host;
   ucp_ep_h endpoint = nullptr;
+  std::string address;              ///< to connect to with the first message
   Status state;                     ///< why the peer is lost
   std::vector<Transfer *> receives; ///< posted, in order
   std::deque<Early> early;
@@ -146,9 +143,21 @@ std::string Link::describe(int64_t peer) const {
 
 const Status &Link::state(int64_t peer) const { return at(peer).state; }
 
+void Link::connectLater(int64_t rank, const std::string &address, const std::string &host) {
+  at(rank).host = host;
+  at(rank).address = address;
+}
+
 Status Link::connect(int64_t rank, const std::string &address, const std::string &host) {
+  connectLater(rank, address, host);
+  return connectNow(rank);
+}
+
+Status Link::connectNow(int64_t rank) {
   Peer &peer = at(rank);
-  peer.host = host;
+  if (peer.endpoint || peer.address.empty())
+    return {};
+  const std::string address = std::exchange(peer.address, {});
   ucp_ep_params_t params{};
   params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS;
   params.address = reinterpret_cast<const ucp_address_t *>(address.data());
@@ -210,6 +219,8 @@ void Link::send(Transfer &transfer, int64_t to, uint64_t tag, const void *data, 
   Peer &peer = at(to);
   if (!peer.state.ok())
     return finish(transfer, peer.state);
+  if (Status status = connectNow(to); !status.ok())
+    return finish(transfer, std::move(status));
   if (!peer.endpoint)
     return finish(transfer, Status::error("rank ", self, " is not connected to ", describe(to)));
   transfer.state = Transfer::State::moving;
@@ -233,11 +244,11 @@ void Link::receive(Transfer &transfer, int64_t from, uint64_t tag, void *data, s
   transfer.data = data;
   transfer.state = Transfer::State::posted;
   Peer &peer = at(from);
-  if (!peer.state.ok())
-    return finish(transfer, peer.state);
   auto found = std::find_if(peer.early.begin(), peer.early.end(),
                             [&](const Early &message) { return message.tag == tag; });
   if (found == peer.early.end()) {
+    if (!peer.state.ok())
+      return finish(transfer, peer.state);
     peer.receives.push_back(&transfer);
     return;
   }
@@ -256,9 +267,9 @@ void Link::cancel(Transfer &receive) {
   finish(receive, Status::error("the receive was taken back", Code::rankFailed));
 }
 
-void Link::dropEarly(Peer &peer, const std::function<bool(uint64_t tag)> &stale) {
+void Link::dropEarly(Peer &peer, const std::function<bool(const Early &)> &stale) {
   auto end = std::remove_if(peer.early.begin(), peer.early.end(), [&](const Early &message) {
-    if (!stale(message.tag))
+    if (!stale(message))
       return false;
     peer.earlyBytes -= message.isRendezvous ? 0 : message.bytes;
     if (message.data)
@@ -270,7 +281,15 @@ void Link::dropEarly(Peer &peer, const std::function<bool(uint64_t tag)> &stale)
 
 void Link::drop(const std::function<bool(uint64_t tag)> &stale) {
   for (auto &peer : peers)
-    dropEarly(*peer, stale);
+    dropEarly(*peer, [&](const Early &message) { return stale(message.tag); });
+}
+
+int64_t Link::senderOf(uint64_t tag) const {
+  for (const auto &peer : peers)
+    if (std::any_of(peer->early.begin(), peer->early.end(),
+                    [&](const Early &message) { return message.tag == tag; }))
+      return peer->rank;
+  return -1;
 }
 
 void Link::lose(int64_t rank, const Status &reason) {
@@ -285,12 +304,17 @@ void Link::lose(int64_t rank, const Status &reason) {
     finish(*receive, reason);
 }
 
+void Link::giveUp() {
+  for (auto &peer : peers)
+    lose(peer->rank, Status::error("rank ", self, " closes its connections", Code::rankFailed));
+}
+
 void Link::abandonLost() {
   someLost = false;
   for (auto &peer : peers) {
     if (peer->state.ok())
       continue;
-    dropEarly(*peer, [](uint64_t) { return true; });
+    dropEarly(*peer, [](const Early &message) { return message.isRendezvous; });
     if (peer->endpoint)
       worker->abandon(std::exchange(peer->endpoint, nullptr));
   }
@@ -300,7 +324,8 @@ void Link::setHandler(Handler function) { handler = std::move(function); }
 
 bool Link::sendControl(int64_t to, const std::vector<std::byte> &frame) {
   Peer &peer = at(to);
-  if (!peer.endpoint || !peer.state.ok() || peer.frameMoves || frame.size() > kMaxControlBytes)
+  if (!peer.state.ok() || !connectNow(to).ok() || !peer.endpoint || peer.frameMoves ||
+      frame.size() > kMaxControlBytes)
     return false;
   peer.frame = frame;
   peer.frameMoves = true;
@@ -318,7 +343,7 @@ bool Link::sendControl(int64_t to, const std::vector<std::byte> &frame) {
   return !UCS_PTR_IS_ERR(request);
 }
 
-void Link::setSpin(int64_t ns) { worker->setSpin(ns); }
+void Link::setSpin(SpinLimit limit) { worker->setSpin(limit); }
 
 Status Link::progress(int64_t until) {
   Status status;
@@ -341,9 +366,10 @@ Status Link::close(int64_t until) {
   // A peer may be gone already, which is no fault of the one that closes.
   if (!open.empty())
     (void)worker->flush(open, until);
-  for (auto &peer : peers)
-    lose(peer->rank, Status::error("rank ", self, " closes its connections", Code::rankFailed));
+  giveUp();
   abandonLost();
+  for (auto &peer : peers)
+    dropEarly(*peer, [](const Early &) { return true; });
   Status status = worker->close(until);
   // UCX ends requests with their endpoints; those of a worker that does not end are given up.
   while (!moving.empty())

@@ -17,6 +17,7 @@
 #define BRAID_NET_LINK_H
 
 #include "braid/Base/Status.h"
+#include "runtime/lib/Sync/Counter.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -81,15 +82,22 @@ public:
   /// Connects to a peer; messages call it "rank 3 (HOST)". The connection itself is made with the
   /// first message.
   Status connect(int64_t peer, const std::string &address, const std::string &host);
+  /// The same with the first message to this peer, so that only peers that talk to each other cost
+  /// memory and time. A peer that is lost before is noticed when it is talked to: what waits for
+  /// its messages needs another link that tells.
+  void connectLater(int64_t peer, const std::string &address, const std::string &host);
   /// Messages name a rank by this: "rank 3 (host)".
   std::string describe(int64_t peer) const;
   /// An error that names rank and host once the connection to a peer is lost.
   const Status &state(int64_t peer) const;
   /// Gives up the connection to a peer, with this reason, and all that is posted for it.
   void lose(int64_t peer, const Status &reason);
+  /// The same for all peers: nothing that is left to send is worth waiting for.
+  void giveUp();
 
   /// Begins to send or receive a message. Sends of one peer and tag arrive in order. A message
-  /// whose size differs from its receive's is an error of the receive.
+  /// whose size differs from its receive's is an error of the receive. What has come from a peer
+  /// before it is lost can still be received.
   void send(Transfer &transfer, int64_t to, uint64_t tag, const void *data, size_t bytes);
   void receive(Transfer &transfer, int64_t from, uint64_t tag, void *data, size_t bytes);
   /// Takes back a receive whose message has not begun to arrive; else does nothing. Whoever waits
@@ -99,6 +107,9 @@ public:
   /// `stale` says so of their tag.
   void drop(const std::function<bool(uint64_t tag)> &stale);
 
+  /// A peer that has sent a message of this tag which nothing has received; -1 if none has.
+  int64_t senderOf(uint64_t tag) const;
+
   /// Short messages of control, at most 64 KiB: they are copied when they are sent, and given to
   /// the handler while the link makes progress.
   using Handler = std::function<void(const std::byte *data, size_t bytes)>;
@@ -107,8 +118,8 @@ public:
   /// peer is lost.
   bool sendControl(int64_t to, const std::vector<std::byte> &frame);
 
-  /// How long `progress` spins before it sleeps, in nanoseconds.
-  void setSpin(int64_t ns);
+  /// How `progress` spins before it sleeps.
+  void setSpin(SpinLimit limit);
   /// Moves messages until one of them is done, a peer is lost, a handler was called or `signal`
   /// was, or nowNs() reaches `until`; with `until` 0 it does not wait.
   Status progress(int64_t until);
@@ -120,15 +131,17 @@ public:
   Status close(int64_t until);
 
 private:
+  struct Early;
   struct Peer;
   struct Callbacks;
   Link(std::unique_ptr<Worker> worker, int64_t rank, int64_t ranks, size_t mostEarly);
+  Status connectNow(int64_t peer);
   void finish(Transfer &transfer, Status status);
   /// The status of a transfer that UCX has ended with this one.
   Status outcome(const Transfer &transfer, int status) const;
   /// Takes a message that has come. Returns whether its data is still needed: it is on its way.
   bool take(Transfer &receive, size_t bytes, void *data, bool isRendezvous);
-  void dropEarly(Peer &peer, const std::function<bool(uint64_t tag)> &stale);
+  void dropEarly(Peer &peer, const std::function<bool(const Early &message)> &stale);
   /// Ends the endpoints of peers that were lost while the worker made progress.
   void abandonLost();
   Peer &at(int64_t peer) const { return *peers[static_cast<size_t>(peer)]; }

@@ -30,18 +30,20 @@ Result<JobSecret> JobSecret::fromText(const std::string &text) {
 
 Result<JobSecret> JobSecret::fromFile(const std::string &path) {
   const std::string where = "the file of the job secret '" + path + "'";
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  // Opening a pipe would wait for its writer.
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0)
     return Status::error("cannot open ", where, ": ", std::strerror(errno));
   struct stat info{};
   std::string text(kMaxBytes + 2, '\0');
   const bool known = fstat(file, &info) == 0;
-  const ssize_t got = read(file, text.data(), text.size());
+  const bool isPrivate = known && S_ISREG(info.st_mode) && (info.st_mode & 077) == 0;
+  const ssize_t got = isPrivate ? read(file, text.data(), text.size()) : 0;
   const int error = errno;
   close(file);
   if (!known || got < 0)
     return Status::error("cannot read ", where, ": ", std::strerror(error));
-  if (!S_ISREG(info.st_mode) || (info.st_mode & 077) != 0)
+  if (!isPrivate)
     return Status::error(where, " expects to be a file that only its owner can use (chmod 600)");
   text.resize(static_cast<size_t>(got));
   if (!text.empty() && text.back() == '\n')

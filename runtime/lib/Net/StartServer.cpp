@@ -21,12 +21,6 @@ namespace braid::runtime::net {
 
 namespace {
 
-/// "rank 1 (host 'a', process 7)"
-std::string describe(const Hello &hello) {
-  return "rank " + std::to_string(hello.rank) + " (host '" + hello.host + "', process " +
-         std::to_string(hello.process) + ")";
-}
-
 std::string ranksText(const std::vector<int64_t> &ranks) {
   std::string text = ranks.size() == 1 ? "rank " : "ranks ";
   for (size_t i = 0; i < ranks.size(); ++i)
@@ -325,39 +319,13 @@ private:
       return {};
     }
     connection.stage = Connection::member;
-    RETURN_IF_ERROR(compare(*hello));
+    RETURN_IF_ERROR(compare(*hello, own));
+    if (hello->rank == 0)
+      return rankTwice(own, *hello);
+    if (const Connection *other = byRank[static_cast<size_t>(hello->rank)])
+      return rankTwice(other->hello, *hello);
     byRank[static_cast<size_t>(hello->rank)] = &connection;
     ++numMembers;
-    return {};
-  }
-
-  /// Whether this process can be a rank of the job.
-  Status compare(const Hello &hello) const {
-    auto differs = [&](const std::string &what, const std::string &its, const std::string &ours) {
-      return Status::error(describe(hello), " has ", what, " ", its, ", rank 0 has ", ours,
-                           Code::rankFailed);
-    };
-    if (hello.size != options.size)
-      return Status::error(describe(hello), " is one of ", hello.size, " ranks, rank 0 of ",
-                           options.size, Code::rankFailed);
-    if (hello.rank < 0 || hello.rank >= options.size)
-      return Status::error(describe(hello), " is outside of the ranks 0 to ", options.size - 1,
-                           Code::rankFailed);
-    const Hello *first = hello.rank == 0 ? &own
-                         : byRank[static_cast<size_t>(hello.rank)]
-                             ? &byRank[static_cast<size_t>(hello.rank)]->hello
-                             : nullptr;
-    if (first)
-      return Status::error("two processes are rank ", hello.rank, ": process ", first->process,
-                           " of host '", first->host, "' and process ", hello.process, " of host '",
-                           hello.host, "'", Code::rankFailed);
-    if (hello.bundle != options.bundle)
-      return differs("the bundle with SHA-256", hello.bundle, options.bundle);
-    if (hello.mesh != options.mesh)
-      return differs("mesh", hello.mesh, options.mesh);
-    if (hello.addresses.size() != own.addresses.size())
-      return differs("links:", std::to_string(hello.addresses.size()),
-                     std::to_string(own.addresses.size()));
     return {};
   }
 

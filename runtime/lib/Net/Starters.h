@@ -20,6 +20,15 @@ Result<Job> serveStart(const std::shared_ptr<const UcxContext> &networks, const 
 /// Of the other ranks.
 Result<Job> joinStart(const std::shared_ptr<const UcxContext> &networks, const JobOptions &options,
                       Hello own);
+/// Of all ranks, by the caller's all_gather.
+Result<Job> gatherStart(const JobOptions &options, Hello own);
+
+/// "rank 1 (host 'a', process 7)"
+std::string describe(const Hello &hello);
+/// Whether a process can be a rank of the job of this rank 0.
+Status compare(const Hello &hello, const Hello &rankZero);
+/// The error for two processes of the same rank.
+Status rankTwice(const Hello &first, const Hello &second);
 
 /// The key for control, of the table's nonce.
 std::string sessionKey(const JobSecret &secret, const Block &session);

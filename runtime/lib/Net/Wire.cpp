@@ -114,7 +114,8 @@ using As = std::conditional_t<std::is_same_v<V, Writer>, const T, T>;
 template <typename V> void fields(V &v, As<V, Introduction> &f) { v(f.version), v(f.nonce); }
 template <typename V> void fields(V &v, As<V, Challenge> &f) { v(f.nonce); }
 template <typename V> void fields(V &v, As<V, Hello> &f) {
-  v(f.challenge), v(f.job), v(f.rank), v(f.size), v(f.bundle), v(f.mesh), v(f.hostId), v(f.host);
+  v(f.challenge), v(f.job), v(f.rank), v(f.size), v(f.bundle), v(f.mesh), v(f.machine), v(f.hostId),
+      v(f.host);
   v(f.process), v(f.addresses);
 }
 template <typename V> void fields(V &v, As<V, Refusal> &f) { v(f.text); }
@@ -134,6 +135,10 @@ template <typename V> void fields(V &v, As<V, QueuePlace> &f) {
 template <typename V> void fields(V &v, As<V, Places> &f) { v(f.run), v(f.isRunning), v(f.queues); }
 template <typename V> void fields(V &v, As<V, Failure> &f) { v(f.run), v(f.code), v(f.text); }
 template <typename V> void fields(V &, As<V, Goodbye> &) {}
+template <typename V> void fields(V &v, As<V, GroupPlace> &f) {
+  v(f.ended), v(f.isRunning), v(f.asks), v(f.waitedNs), v(f.history), v(f.signature);
+}
+template <typename V> void fields(V &, As<V, GoodbyeHeard> &) {}
 
 template <typename T> void Writer::element(const T &value) { fields<Writer>(*this, value); }
 template <typename T> void Reader::element(T &value) { fields<Reader>(*this, value); }

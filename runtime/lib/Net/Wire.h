@@ -24,7 +24,7 @@
 namespace braid::runtime::net {
 
 /// Processes of different versions do not talk to each other.
-constexpr uint32_t kProtocolVersion = 1;
+constexpr uint32_t kProtocolVersion = 2;
 /// The largest frame. A length that comes in a frame is compared with the bytes that are there
 /// before anything is allocated.
 constexpr size_t kMaxFrameBytes = size_t(1) << 16;
@@ -52,6 +52,7 @@ struct Hello {
   int64_t rank = 0, size = 0;
   std::string bundle; ///< its SHA-256
   std::string mesh;
+  std::string machine;      ///< its SHA-256, if schedules are chosen by its times
   std::string hostId, host; ///< what tells hosts apart, and what messages say
   int64_t process = 0;
   std::vector<std::string> addresses; ///< of its links
@@ -109,8 +110,22 @@ struct Failure {
 /// The last frame of a process that ends as it should.
 struct Goodbye {};
 
+// What the processes of a group tell each other beside these (Group/Group.h).
+
+/// Where a rank is among the collectives of its group.
+struct GroupPlace {
+  uint64_t ended = 0;     ///< collectives
+  bool isRunning = false; ///< the next one, of which the rest tells
+  bool asks = false;      ///< for the receiver's place
+  int64_t waitedNs = 0;
+  uint64_t history = 0; ///< a hash of the collectives before it
+  std::string signature;
+};
+/// The answer to a goodbye: what was sent before it has come.
+struct GoodbyeHeard {};
+
 using Frame = std::variant<Introduction, Challenge, Hello, Refusal, Table, Ready, Go, Places,
-                           Failure, Goodbye>;
+                           Failure, Goodbye, GroupPlace, GoodbyeHeard>;
 
 /// The frame's bytes. Texts beyond kMaxTextBytes are cut.
 FrameBytes encode(const Frame &frame);

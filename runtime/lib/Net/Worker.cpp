@@ -54,16 +54,20 @@ void Worker::sleep(int64_t until) const {
   ppoll(&entry, 1, &limit, nullptr); // an interruption is a wake-up, too
 }
 
+void Worker::setSpin(SpinLimit limit) {
+  // What it has learned of spins in vain stays.
+  if (limit.ns != spinLimit.ns || limit.yields != spinLimit.yields)
+    spin = Spin(limit);
+  spinLimit = limit;
+}
+
 Status Worker::wait(int64_t until) {
-  const int64_t spinEnd = spinNs > 0 ? std::min(until, nowNs() + spinNs) : 0;
-  for (;;) {
-    if (poll() || signalled.exchange(false, std::memory_order_acquire))
+  auto hasCome = [&] { return poll() || signalled.exchange(false, std::memory_order_acquire); };
+  if (spin.until(hasCome))
+    return {};
+  while (nowNs() < until) {
+    if (hasCome())
       return {};
-    const int64_t now = nowNs();
-    if (now >= until)
-      return {};
-    if (now < spinEnd)
-      continue;
     // Arming fails while there is something to do, so nothing that comes is slept over.
     const ucs_status_t status = ucx().ucp_worker_arm(worker);
     if (status == UCS_ERR_BUSY)
@@ -71,6 +75,7 @@ Status Worker::wait(int64_t until) {
     RETURN_IF_ERROR(ucx().check(status, "wait for its networks"));
     sleep(until);
   }
+  return {};
 }
 
 void Worker::signal() {

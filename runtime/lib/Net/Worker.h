@@ -10,6 +10,7 @@
 #define BRAID_NET_WORKER_H
 
 #include "Ucx.h"
+#include "runtime/lib/Sync/Counter.h"
 
 #include <atomic>
 #include <cstdint>
@@ -32,8 +33,8 @@ public:
   /// Where endpoints of other processes connect to.
   Result<std::string> address() const;
 
-  /// How long `wait` spins before it sleeps, in nanoseconds; 0 where other threads need the cores.
-  void setSpin(int64_t ns) { spinNs = ns; }
+  /// How `wait` spins before it sleeps.
+  void setSpin(SpinLimit limit);
   /// Handlers call it for whatever they did, so that `wait` returns.
   void note() { ++events; }
   /// Handles what has come, without waiting. Returns whether anything was noted.
@@ -68,7 +69,8 @@ private:
   std::shared_ptr<const UcxContext> context;
   ucp_worker_h worker = nullptr;
   int descriptor = -1; ///< readable when there is something to do
-  int64_t spinNs = 0;
+  SpinLimit spinLimit;
+  Spin spin;
   uint64_t events = 0;
   std::atomic<bool> signalled{false};
   std::vector<void *> closing; ///< requests of abandoned endpoints

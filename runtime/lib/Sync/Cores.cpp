@@ -41,9 +41,15 @@ double usableCores(const std::string &root) {
   return cores;
 }
 
-int64_t spinFor(int64_t runnableThreads, double cores) {
+SpinLimit spinFor(int64_t runnableThreads, double usable, size_t allowed) {
+  const bool hasQuota = usable < static_cast<double>(allowed);
+  const bool haveCores = static_cast<double>(runnableThreads) <= usable;
   // About the time of a wake-up by the kernel; or just enough to see a change in progress.
-  return static_cast<double>(runnableThreads) <= cores ? 50000 : 1000;
+  return {haveCores || !hasQuota ? 50000 : 1000, !haveCores && !hasQuota};
+}
+
+SpinLimit spinFor(int64_t runnableThreads) {
+  return spinFor(runnableThreads, usableCores(), allowedCores().size());
 }
 
 Result<Pinning> Pinning::create(int64_t ranks, int64_t threadsPerRank) {
@@ -51,11 +57,12 @@ Result<Pinning> Pinning::create(int64_t ranks, int64_t threadsPerRank) {
   pinning.all = allowedCores();
   pinning.threads = threadsPerRank;
   const auto expected = static_cast<size_t>(ranks * threadsPerRank);
-  if (pinning.all.size() < expected)
-    return Status::error("pinning expects a core for each of " + std::to_string(threadsPerRank) +
-                         " threads of " + std::to_string(ranks) + " ranks, this process may use " +
-                         std::to_string(pinning.all.size()));
+  const size_t cores = pinning.all.size();
+  if (cores == 0)
+    return Status::error("pinning expects a system that tells which cores this process may use");
   pinning.all.resize(expected);
+  for (size_t i = cores; i < expected; ++i)
+    pinning.all[i] = pinning.all[i - cores];
   return pinning;
 }
 

@@ -9,6 +9,7 @@
 #ifndef BRAID_SYNC_CORES_H
 #define BRAID_SYNC_CORES_H
 
+#include "Counter.h"
 #include "braid/Base/Status.h"
 
 #include <cstdint>
@@ -25,9 +26,12 @@ std::vector<int> allowedCores();
 /// may be fractional. `root` comes before /proc and /sys.
 double usableCores(const std::string &root = "");
 
-/// How long a waiting thread spins before it sleeps, in nanoseconds: where runnable threads
-/// outnumber the cores, the awaited thread needs the core.
-int64_t spinFor(int64_t runnableThreads, double cores);
+/// How a waiting thread spins before it sleeps. Where runnable threads outnumber the cores
+/// (`usableCores`), the awaited thread may need the core, so that the waiting one yields it. Under
+/// a quota of processor time, of which there is less than of the `allowed` cores, polling takes
+/// this time from those that compute.
+SpinLimit spinFor(int64_t runnableThreads, double usable, size_t allowed);
+SpinLimit spinFor(int64_t runnableThreads);
 
 /// Assigns a core to each thread that computes. The thread that communicates for a rank may use all
 /// of the rank's cores.
@@ -35,7 +39,7 @@ class Pinning {
 public:
   /// Pins nothing.
   Pinning() = default;
-  /// Uses the first of the allowed cores. Fails when there are too few.
+  /// Uses the allowed cores in turn. Fails where the system does not report them.
   static Result<Pinning> create(int64_t ranks, int64_t threadsPerRank);
 
   /// Pins the calling thread to the core of a member of a rank's team.

@@ -9,6 +9,7 @@
 #include <climits>
 #include <ctime>
 #include <linux/futex.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -56,32 +57,34 @@ void Counter::wake() {
           0);
 }
 
-bool Counter::spin(uint32_t target, int64_t ns) const {
-  // Reading the clock costs about as much as a check.
-  for (const int64_t begin = ns > 0 ? nowNs() : 0; ns > 0 && nowNs() - begin < ns;)
-    for (int i = 0; i < 16; ++i) {
-      if (reached(target))
-        return true;
-      pauseCpu();
-    }
-  return reached(target);
-}
-
-bool Spin::reaches(const Counter &counter, uint32_t target) {
-  constexpr int64_t kLeastNs = 500;
+int64_t Spin::begin() {
   constexpr int kTryAfter = 64;
   if (length == 0 && ++untried < kTryAfter)
-    return counter.reached(target);
-  const int64_t spun = length == 0 ? most : length;
+    return 0;
   untried = 0;
-  const bool reached = counter.spin(target, spun);
-  length = reached ? most : spun / 2 < kLeastNs || length == 0 ? 0 : spun / 2;
-  return reached;
+  return length == 0 ? limit.ns : length;
 }
 
-bool Counter::waitOnce(uint32_t target, int64_t spinNs, int64_t timeoutNs) {
-  if (spin(target, spinNs))
-    return true;
+void Spin::end(bool reached, int64_t spunNs) {
+  constexpr int64_t kLeastNs = 500;
+  // A thread that computes had the core meanwhile: a sleeper is woken sooner.
+  const bool isHeldUp = limit.yields && spunNs > 4 * limit.ns;
+  if (isHeldUp)
+    length = 0;
+  else if (reached)
+    length = limit.ns;
+  else
+    length = length / 2 < kLeastNs ? 0 : length / 2;
+}
+
+void Spin::pause() const {
+  if (limit.yields)
+    sched_yield();
+  else
+    pauseCpu();
+}
+
+bool Counter::waitOnce(uint32_t target, int64_t timeoutNs) {
   atSchedulePoint("before a sleep");
   sleepers.fetch_add(1, std::memory_order_seq_cst);
   atSchedulePoint("announced a sleep");

@@ -36,11 +36,9 @@ public:
   /// Wakes all waiters without a new value, to make them check the run's state.
   void wake();
 
-  /// Spins for this long. Returns whether the target is reached.
-  bool spin(uint32_t target, int64_t ns) const;
-  /// Returns when `target` is reached, after a wake-up, or after `timeoutNs` (negative: never), and
-  /// whether the target is reached. Spins for `spinNs` before it sleeps.
-  bool waitOnce(uint32_t target, int64_t spinNs, int64_t timeoutNs);
+  /// Sleeps until `target` is reached, a wake-up, or for `timeoutNs` (negative: without a limit).
+  /// Returns whether the target is reached.
+  bool waitOnce(uint32_t target, int64_t timeoutNs);
 
 private:
   std::atomic<uint32_t> word{0};
@@ -48,18 +46,54 @@ private:
   const Sharing sharing; ///< the kernel finds the sleepers of one process faster
 };
 
+/// How threads spin before they sleep.
+struct SpinLimit {
+  int64_t ns = 0;      ///< at most
+  bool yields = false; ///< whether another thread may have the core between two polls
+};
+
 /// How long one thread spins before it sleeps. A spin in vain wastes time, and perhaps the core
 /// that the awaited thread needs, so the next spin is shorter; occasionally a long one is tried.
 class Spin {
 public:
-  explicit Spin(int64_t mostNs = 0) : most(mostNs), length(mostNs) {}
+  explicit Spin(SpinLimit limit = {}) : limit(limit), length(limit.ns) {}
+  /// Polls, repeatedly while it spins, until this returns true; returns whether it did.
+  template <typename Poll> bool until(Poll poll);
   /// Spins and returns whether the counter reaches the target.
-  bool reaches(const Counter &counter, uint32_t target);
+  bool reaches(const Counter &counter, uint32_t target) {
+    return until([&] { return counter.reached(target); });
+  }
 
 private:
-  int64_t most, length;
+  /// How long to spin now.
+  int64_t begin();
+  void end(bool reached, int64_t spunNs);
+  /// Between two polls.
+  void pause() const;
+
+  SpinLimit limit;
+  int64_t length;  ///< of the next spin
   int untried = 0; ///< waits without a spin
 };
+
+template <typename Poll> bool Spin::until(Poll poll) {
+  const int64_t most = begin();
+  if (most == 0)
+    return poll();
+  // Reading the clock costs about as much as a poll.
+  const int polls = limit.yields ? 1 : 16;
+  const int64_t beginNs = nowNs();
+  int64_t spunNs = 0;
+  bool reached = false;
+  for (; !reached && spunNs < most; spunNs = nowNs() - beginNs)
+    for (int i = 0; !reached && i < polls; ++i) {
+      reached = poll();
+      if (!reached)
+        pause();
+    }
+  end(reached, spunNs);
+  return reached;
+}
 
 } // namespace braid::runtime
 #endif // BRAID_SYNC_COUNTER_H

@@ -13,6 +13,12 @@ void *MemoryPool::allocate(size_t bytes) {
   if (bytes > SIZE_MAX / 2)
     throw std::bad_alloc();
   bytes = std::max(kLine, (bytes + kLine - 1) / kLine * kLine);
+  if (given) {
+    if (givenBytes - used < bytes)
+      throw std::bad_alloc();
+    used += bytes;
+    return given + used - bytes;
+  }
   if (chunks.empty() || chunks.back().bytes() - used < bytes) {
     HostMemory chunk;
     if (!chunk.map(std::max(bytes, kChunk), kind).ok())

@@ -22,7 +22,12 @@ namespace braid::runtime {
 class MemoryPool {
 public:
   explicit MemoryPool(Sharing sharing) : kind(sharing) {}
+  /// In memory of somebody else, and no more than that.
+  MemoryPool(Sharing sharing, std::byte *memory, size_t bytes)
+      : kind(sharing), given(memory), givenBytes(bytes) {}
   Sharing sharing() const { return kind; }
+  /// What is left of somebody else's memory.
+  size_t room() const { return givenBytes - used; }
   /// Zeroed and aligned to a cache line. Throws std::bad_alloc.
   void *allocate(size_t bytes);
   /// The same as objects.
@@ -36,8 +41,10 @@ public:
 
 private:
   Sharing kind;
+  std::byte *given = nullptr;
+  size_t givenBytes = 0;
   std::vector<HostMemory> chunks;
-  size_t used = 0; ///< of the last chunk
+  size_t used = 0; ///< of the last chunk, or of the given memory
 };
 
 } // namespace braid::runtime

@@ -24,11 +24,11 @@ Status StatusRecord::get() const {
 }
 
 RunControl::RunControl(int64_t ranks, const std::vector<QueueInfo> &ofRank, double timeLimitSeconds,
-                       int64_t spinNs, Sharing sharing)
+                       SpinLimit spin, Sharing sharing)
     : pool(sharing), numQueues(ofRank.size()), numStates(static_cast<size_t>(ranks) * numQueues),
       queues(pool.create<QueueState>(numStates)), record(pool.create<Record>(1)),
       limitNs(static_cast<int64_t>(timeLimitSeconds * 1e9)) {
-  setSpin(spinNs);
+  setSpin(spin);
   for (const QueueInfo &queue : ofRank)
     names.push_back(queue.name);
   for (size_t i = 0; i < numStates; ++i) {
@@ -95,18 +95,18 @@ bool RunControl::poll(Watch &watch, const std::function<std::string()> &idle) {
   return true;
 }
 
-void RunControl::setSpin(int64_t ns) {
-  spinTime = ns;
+void RunControl::setSpin(SpinLimit limit) {
+  spinLimit = limit;
   for (size_t i = 0; i < numStates; ++i)
-    queues[i].spin = Spin(ns);
+    queues[i].spin = Spin(limit);
 }
 
 bool RunControl::waitWithLimit(Counter &counter, uint32_t target, QueueState &self) {
-  if (self.spin.reaches(counter, target) || counter.waitOnce(target, 0, sliceNs))
+  if (self.spin.reaches(counter, target) || counter.waitOnce(target, sliceNs))
     return true;
   Watch watch;
   while (poll(watch))
-    if (counter.waitOnce(target, 0, sliceNs))
+    if (counter.waitOnce(target, sliceNs))
       return true;
   return false;
 }
@@ -139,7 +139,7 @@ RunControl::Waited::~Waited() {
 bool RunControl::waitForQueues(Counter &counter, uint32_t target,
                                const std::function<void()> &tick) {
   Watch watch;
-  while (!counter.waitOnce(target, 0, sliceNs)) {
+  while (!counter.waitOnce(target, sliceNs)) {
     tick();
     if (!poll(watch))
       return false;
@@ -151,7 +151,7 @@ void RunControl::stall(QueueState &self) {
   self.stalled.store(true, std::memory_order_release);
   Counter never;
   while (!failed())
-    never.waitOnce(1, 0, sliceNs);
+    never.waitOnce(1, sliceNs);
 }
 
 std::string describe(const NamedCommand &command) {
@@ -262,14 +262,13 @@ std::string RunControl::waiter(int64_t rank) const {
                  : std::string();
 }
 
-/// "rank 1", "ranks 1, 2 and 4"
-static std::string ranksString(const std::vector<RankQueue> &queues) {
-  std::string text = queues.size() == 1 ? "rank " : "ranks ";
-  for (size_t i = 0; i < queues.size(); ++i)
-    text += (i == 0                   ? ""
-             : i + 1 == queues.size() ? " and "
-                                      : ", ") +
-            std::to_string(queues[i].rank);
+std::string RunControl::ranksString(const std::vector<RankQueue> &late) const {
+  std::string text = late.size() == 1 ? "rank " : "ranks ";
+  for (size_t i = 0; i < late.size(); ++i) {
+    text += (i == 0 ? "" : i + 1 == late.size() ? " and " : ", ") + std::to_string(late[i].rank);
+    if (!hosts.empty())
+      text += " (" + hosts[static_cast<size_t>(late[i].rank)] + ")";
+  }
   return text;
 }
 

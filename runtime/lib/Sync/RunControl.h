@@ -62,7 +62,7 @@ struct alignas(64) QueueState {
 class RunControl {
 public:
   RunControl(int64_t ranks, const std::vector<QueueInfo> &queues, double timeLimitSeconds,
-             int64_t spinNs, Sharing sharing = Sharing::process);
+             SpinLimit spin, Sharing sharing = Sharing::process);
 
   QueueState &queue(int64_t rank, Queue queue) {
     return queues[static_cast<size_t>(rank) * numQueues + queue];
@@ -72,12 +72,17 @@ public:
   }
   int64_t numRanks() const { return static_cast<int64_t>(numStates / numQueues); }
   size_t numQueuesOfRank() const { return numQueues; }
-  /// How long a wait spins at most before it sleeps, in nanoseconds. Set before any thread starts.
-  int64_t spinNs() const { return spinTime; }
-  void setSpin(int64_t ns);
+  /// How a wait spins before it sleeps. Set before any thread starts.
+  SpinLimit spin() const { return spinLimit; }
+  void setSpin(SpinLimit limit);
   /// A run ends after so many nanoseconds without progress; 0: never.
   int64_t limit() const { return limitNs; }
 
+  /// Messages name late ranks with their hosts: "rank 1 (host)". No queue may be running.
+  void nameHosts(const std::vector<std::string> &ofRanks) {
+    if (hosts.empty())
+      hosts = ofRanks;
+  }
   /// Forgets the failure of an earlier run. No queue may be running.
   void begin();
   bool failed() const { return record->state.load(std::memory_order_acquire) != kNone; }
@@ -141,6 +146,8 @@ private:
   bool waitWithLimit(Counter &counter, uint32_t target, QueueState &self);
   uint64_t progress() const;
   std::string diagnose(const std::function<std::string()> &idle) const;
+  /// "rank 1", "ranks 1, 2 and 4"
+  std::string ranksString(const std::vector<RankQueue> &queues) const;
   /// The most informative one of the rank's queues.
   const QueueState &nearest(int64_t rank) const;
   /// Queues that wait for each other in collectives and for events, each for the next and the last
@@ -156,13 +163,13 @@ private:
   };
 
   MemoryPool pool;
-  std::vector<std::string> names;
-  size_t numQueues, numStates; ///< of a rank, and of all
-  QueueState *queues;          ///< by rank and queue
+  std::vector<std::string> names, hosts; ///< of queues; of ranks, or empty
+  size_t numQueues, numStates;           ///< of a rank, and of all
+  QueueState *queues;                    ///< by rank and queue
   Record *record;
   int64_t limitNs;
   int64_t sliceNs;
-  int64_t spinTime;
+  SpinLimit spinLimit;
 };
 
 } // namespace braid::runtime

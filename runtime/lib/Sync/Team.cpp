@@ -43,18 +43,18 @@ bool Team::run(int64_t count, const MemberWork &work, RunControl &control, Queue
     self.since.store(nowNs(), std::memory_order_relaxed);
     self.waiting.store(Waiting::team, std::memory_order_release);
     if (!self.spin.reaches(finished, target))
-      while (!finished.waitOnce(target, 0, 20000000)) {
+      while (!finished.waitOnce(target, 20000000)) {
       }
     self.waiting.store(Waiting::nothing, std::memory_order_release);
   }
   return !control.failed();
 }
 
-void Team::serve(int64_t member, int64_t spinNs) {
+void Team::serve(int64_t member, SpinLimit limit) {
   Counter &jobs = started[static_cast<size_t>(member)];
-  Spin spin(spinNs);
+  Spin spin(limit);
   for (uint32_t next = 1;; ++next) {
-    while (!spin.reaches(jobs, next) && !jobs.waitOnce(next, 0, -1))
+    while (!spin.reaches(jobs, next) && !jobs.waitOnce(next, -1))
       if (stopping.load(std::memory_order_acquire))
         return;
     if (stopping.load(std::memory_order_acquire))

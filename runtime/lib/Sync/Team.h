@@ -20,6 +20,9 @@ namespace braid::runtime {
 struct TraceSpan {
   const NamedCommand *command; ///< that the thread ran, or ran a share of
   int64_t beginNs, endNs;
+  /// A collective was under way for so long before, beside an older one of its queue.
+  int64_t besideNs = 0;
+  int64_t step = -1; ///< of the schedule of a collective; -1: the command itself
 };
 
 /// Refers to a function of a member's number, which must outlive it. Unlike std::function it never
@@ -51,7 +54,7 @@ public:
   bool run(int64_t count, const MemberWork &work, RunControl &control, QueueState &self);
 
   /// The loop of helper `member`; returns after stop().
-  void serve(int64_t member, int64_t spinNs);
+  void serve(int64_t member, SpinLimit limit);
   void stop();
 
   bool trace = false;

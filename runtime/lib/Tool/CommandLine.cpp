@@ -126,6 +126,12 @@ std::optional<int> parseCommandLine(int argc, const char *const *argv, const Run
       ->take_all()
       ->allow_extra_args(false)
       ->group(values);
+  app.add_option("--inputs-from", options.inputsFrom,
+                 "where ranks are processes on several hosts: only the process of rank 0 reads "
+                 "inputs and states (or draws them), and sends each rank its part")
+      ->type_name("0")
+      ->check(CLI::Range(int64_t(0), int64_t(0)).description(""))
+      ->group(values);
   app.add_option("--output", options.output,
                  "write every result and every state after the last run to DIR/NAME.npy, gathered "
                  "from the ranks; nothing is written unless all succeeds")
@@ -144,7 +150,9 @@ std::optional<int> parseCommandLine(int argc, const char *const *argv, const Run
       ->capture_default_str()
       ->group(how);
   app.add_flag("--pin", world.pin,
-               "keep each thread that computes on a core of its own; the report says which")
+               "keep each thread that computes on a core, its own where there are enough; the "
+               "report says "
+               "which")
       ->group(how);
   app.add_option(
          "--transport", world.transport,
@@ -185,8 +193,8 @@ std::optional<int> parseCommandLine(int argc, const char *const *argv, const Run
       ->group(how);
   app.add_option(
          "--spin-us", world.spinMicroseconds,
-         "poll for this long before a waiting thread sleeps (default: 50, or 1 if there are more "
-         "threads than cores that this process may use)")
+         "poll for this long before a waiting thread sleeps (default: 50, or 1 if threads need "
+         "more than the quota of processor time that this process may use)")
       ->type_name("MICROSECONDS")
       ->check(CLI::Range(0.0, 1e6).description(""))
       ->group(how);
@@ -271,9 +279,11 @@ std::optional<int> parseCommandLine(int argc, const char *const *argv, const Run
       ->type_name("FILE")
       ->group(measure);
   app.add_option("--machine", machine,
-                 "predict the times of runs, calls and collectives on target cpu, and print and "
-                 "report them beside the measured ones: a machine file that `braid calibrate` "
-                 "wrote, or host for the one that it writes by default")
+                 "choose the algorithms of collectives by their predicted times, in place of fixed "
+                 "rules, and, where one process starts all ranks, print and report the predicted "
+                 "times of runs, calls and collectives beside the measured ones, on target cpu: a "
+                 "machine file that `braid calibrate` wrote, the same on all hosts, or host for "
+                 "the one that it writes by default")
       ->type_name("FILE|host")
       ->group(measure);
   for (const ExtraOption &extra : hooks.extraOptions)

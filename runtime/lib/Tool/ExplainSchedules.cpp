@@ -4,8 +4,10 @@
 //===----------------------------------------------------------------------===//
 #include "ProgramOutline.h"
 #include "braid/Base/StatusMacros.h"
+#include "braid/Cost/ScheduleChoice.h"
 #include "braid/Runtime/Explain.h"
 
+#include <cstdio>
 #include <set>
 
 namespace braid::runtime {
@@ -22,18 +24,66 @@ std::string ranksAt(size_t position, const OutlineGroup &group) {
   return (group.groups.size() > 1 ? "ranks " : "rank ") + ranks;
 }
 
-Result<std::string> schedulesText(const std::string &procedure, const OutlineCommand &command,
-                                  const ScheduleOptions &options) {
+/// "@main, all_reduce 'sum'"
+std::string titleOf(const std::string &procedure, const OutlineCommand &command) {
+  return "@" + procedure + ", " + command.kind + " '" + command.name + "'";
+}
+
+std::string amongRanks(int64_t ranks) {
+  return " among " + std::to_string(ranks) + (ranks == 1 ? " rank" : " ranks");
+}
+
+/// The command's collective, its ranks placed on hosts.
+ScheduleRequest requestOf(const OutlineCommand &command, const ScheduleOptions &options) {
   ScheduleRequest request = *command.collective;
-  ASSIGN_OR_RETURN(request.algorithm, scheduleAlgorithm(options.algorithm));
-  request.chunkBytes = options.chunkBytes;
+  chooseSchedule(request, options.transport);
   if (options.ranksPerHost > 0)
     for (int64_t position = 0; position < request.ranks; ++position)
       request.topology.places.push_back({position / options.ranksPerHost, 0});
+  return request;
+}
+
+Result<std::string> timesText(const std::string &procedure, const OutlineCommand &command,
+                              const ScheduleOptions &options,
+                              const cost::ScheduleChooser &chooser) {
+  const ScheduleRequest request = requestOf(command, options);
+  Result<cost::ChosenSchedule> chosen = chooser.compare(request, options.anyOrder);
+  if (!chosen.ok())
+    return chosen.status().within(command.kind + " '" + command.name + "'");
+  int64_t bytes = 0;
+  for (const ScheduleValue &value : request.values)
+    bytes += value.partBytes;
+  std::string text = "\n" + titleOf(procedure, command) + amongRanks(request.ranks) +
+                     ", parts of " + std::to_string(bytes) +
+                     " bytes: " + name(chosen->considered.front().algorithm) + "\n";
+  for (const cost::AlgorithmTime &one : chosen->considered) {
+    char line[128];
+    std::snprintf(line, sizeof line, "  %-18s %12.3f us, in chunks of %lld bytes\n",
+                  name(one.algorithm), one.seconds * 1e6, static_cast<long long>(one.chunkBytes));
+    text += line;
+  }
+  char rule[64];
+  std::snprintf(rule, sizeof rule, "%.3f us", chosen->ruleSeconds * 1e6);
+  const bool byRule =
+      chosen->considered.front().seconds > (1 - cost::kWorthwhile) * chosen->ruleSeconds;
+  return text + "  runs take " + name(chosen->algorithm) + " in chunks of " +
+         std::to_string(chosen->chunkBytes) + " bytes, " +
+         (byRule ? "by rule, " + std::string(rule) + ": no schedule takes 15 % less\n"
+                 : "by time: the schedule of the rule takes " + std::string(rule) + "\n");
+}
+
+Result<std::string> schedulesText(const std::string &procedure, const OutlineCommand &command,
+                                  const ScheduleOptions &options) {
+  ScheduleRequest request = requestOf(command, options);
+  if (options.algorithm) {
+    ASSIGN_OR_RETURN(request.algorithm, scheduleAlgorithm(*options.algorithm));
+  }
+  if (options.chunkBytes)
+    request.chunkBytes = *options.chunkBytes;
   const std::string what = command.kind + " '" + command.name + "'";
-  std::string text = "\n@" + procedure + ", " + what + " by " + options.algorithm + " among " +
-                     std::to_string(request.ranks) + (request.ranks == 1 ? " rank" : " ranks") +
-                     ", in chunks of " + std::to_string(request.chunkBytes) + " bytes\n";
+  std::string text = "\n" + titleOf(procedure, command) + " by " + name(request.algorithm) +
+                     amongRanks(request.ranks) + ", in chunks of " +
+                     std::to_string(request.chunkBytes) + " bytes\n";
   // Where there is one group, its ranks are named.
   const auto &groups = command.group->groups;
   const std::vector<int64_t> names = groups.size() == 1 ? groups[0] : std::vector<int64_t>();
@@ -58,6 +108,12 @@ Result<std::string> explainSchedules(const Bundle &bundle, const ExplainOptions 
     return Status::error("a host expects at least 1 rank, got ", schedules.ranksPerHost);
   ASSIGN_OR_RETURN(const ProgramOutline outline,
                    outlineProgram(bundle, options.rank, options.procedure));
+  std::shared_ptr<const cost::Machine> machine;
+  if (!schedules.machine.empty()) {
+    ASSIGN_OR_RETURN(cost::Machine opened, cost::openMachine(schedules.machine));
+    machine = std::make_shared<const cost::Machine>(std::move(opened));
+  }
+  const cost::ScheduleChooser chooser(schedules.transport, machine);
   std::string text;
   std::set<std::string> names;
   for (const OutlineProcedure &procedure : outline.procedures)
@@ -68,7 +124,9 @@ Result<std::string> explainSchedules(const Bundle &bundle, const ExplainOptions 
         names.insert(command.name);
         if (!schedules.collective.empty() && command.name != schedules.collective)
           continue;
-        ASSIGN_OR_RETURN(const std::string one, schedulesText(procedure.name, command, schedules));
+        ASSIGN_OR_RETURN(const std::string one,
+                         machine ? timesText(procedure.name, command, schedules, chooser)
+                                 : schedulesText(procedure.name, command, schedules));
         text += one;
       }
   if (names.empty())
@@ -80,6 +138,10 @@ Result<std::string> explainSchedules(const Bundle &bundle, const ExplainOptions 
     return Status::error("the program has no collective '", schedules.collective, "', it has ",
                          all);
   }
+  if (machine)
+    return "Times on '" + machine->name + "', without what ranks wait for each other before. " +
+           (schedules.anyOrder ? "" : "Only of algorithms whose sums are those of rank order. ") +
+           "Bytes are those of packed values.\n" + text;
   return "Peers are named by " +
          std::string(options.rank ? "rank" : "rank, or by position where groups differ") +
          ". Bytes are those of packed values.\n" + text;

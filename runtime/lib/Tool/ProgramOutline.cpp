@@ -316,10 +316,11 @@ private:
       command.bytesSent = sent;
     for (const auto &output : start.outputs)
       result(command, output);
-    command.collective = requestOf(start, *command.group);
+    command.collective = collectiveOf(start, *command.group);
   }
 
-  static ScheduleRequest requestOf(const fb::CollectiveStartT &start, const OutlineGroup &group) {
+  static ScheduleRequest collectiveOf(const fb::CollectiveStartT &start,
+                                      const OutlineGroup &group) {
     ScheduleRequest request;
     request.kind = static_cast<CollectiveKind>(start.kind);
     request.ranks = group.size;

@@ -10,11 +10,9 @@
 #include "OutputFiles.h"
 #include "RunHosts.h"
 #include "braid/Base/StatusMacros.h"
-#include "braid/Program/program_generated.h"
 #include "braid/Runtime/Files.h"
 #include "braid/Runtime/Npy.h"
 #include "braid/Runtime/Safetensors.h"
-#include "runtime/lib/Data/Digest.h"
 #include "runtime/lib/Launcher/RankStarter.h"
 
 #include <nlohmann/json.hpp>
@@ -24,6 +22,7 @@
 #include <cinttypes>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 #include <unistd.h>
 
 namespace braid::runtime {
@@ -90,6 +89,10 @@ private:
   /// Reads the values of states.
   Status gatherStates() {
     auto read = [&](const EntryValue &state, const std::string &path) -> Status {
+      if (getsInputs()) {
+        states[state.name] = {};
+        return {};
+      }
       ASSIGN_OR_RETURN(HostTensor tensor, readNpy(path));
       if (tensor.dtype != state.dtype || tensor.shape != state.globalShape)
         return Status::error("state '", state.name, "' expects ", name(state.dtype), " ",
@@ -116,6 +119,8 @@ private:
   /// Reads the input files and opens the weights; lists all that is missing at once.
   Status gatherInputs() {
     for (const auto &[inputName, path] : options.inputs) {
+      if (getsInputs())
+        break;
       auto known = std::find_if(entry->operands.begin(), entry->operands.end(),
                                 [&, &n = inputName](const EntryValue &v) { return v.name == n; });
       if (known == entry->operands.end())
@@ -130,7 +135,7 @@ private:
     }
     std::string missing;
     for (const EntryValue &operand : entry->operands) {
-      if (inputs.count(operand.name))
+      if (inputs.count(operand.name) || getsInputs())
         continue;
       if (operand.defaultValue) {
         inputs[operand.name] = defaultInput(operand);
@@ -214,6 +219,8 @@ private:
     return {};
   }
 
+  /// Whether inputs and states come from another process.
+  bool getsInputs() const { return options.inputsFrom && !isFirst(); }
   bool isFirst() const { return !options.launch || options.launch->rank == 0; }
 
   /// Meets the other processes.
@@ -222,21 +229,23 @@ private:
       return std::shared_ptr<Communicator>();
     UcxOptions given;
     given.launch = *options.launch;
-    const std::vector<std::byte> &program = bundle->program();
-    given.bundle = sha256(program.data(), program.size());
-    given.mesh = meshString(bundle->manifest().mesh);
-    given.numQueues = program::GetProgram(program.data())->queues()->size() - 1;
     given.timeLimitSeconds = options.world.timeLimitSeconds;
+    given.machine = options.world.machine;
     if (const int64_t ranks = bundle->manifest().mesh.numRanks(); ranks != given.launch.size)
       return Status::error("'", options.model, "' has a mesh of ", ranks,
                            ranks == 1 ? " rank" : " ranks", ", this process is ",
                            given.launch.describe());
-    return createUcxCommunicator(given);
+    return createUcxCommunicator(*bundle, given);
   }
 
   Status execute() {
     WorldOptions worldOptions = options.world;
     ASSIGN_OR_RETURN(worldOptions.communicator, meet());
+    if (worldOptions.communicator) {
+      // Which has it. Nothing is predicted where one process does not have all ranks.
+      worldOptions.machine = nullptr;
+      worldOptions.trace = !options.trace.empty();
+    }
     ASSIGN_OR_RETURN(std::shared_ptr<const World> world, World::create(worldOptions));
     ASSIGN_OR_RETURN(model, Model::load(std::move(world), bundle));
     ASSIGN_OR_RETURN(execution, model->execution(entry->name));
@@ -255,27 +264,37 @@ private:
       }
     }
     loadSeconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    for (const auto &[inputName, tensor] : inputs)
-      RETURN_IF_ERROR(execution->setInput(inputName, tensor));
+    for (const EntryValue &operand : entry->operands) {
+      const HostTensor &tensor = inputs[operand.name];
+      RETURN_IF_ERROR(options.inputsFrom ? execution->scatterInput(operand.name, tensor.dtype,
+                                                                   tensor.shape, tensor.data.data())
+                                         : execution->setInput(operand.name, tensor));
+    }
+    std::clock_t processorBegin = 0;
     for (int64_t i = 0; i < options.warmup + options.repeat; ++i) {
-      if (i == options.warmup)
+      if (i == options.warmup) {
         execution->resetStatistics();
+        processorBegin = std::clock();
+      }
       // Each run begins with the states that were given, so that all compute the same.
       if (i > 0)
         RETURN_IF_ERROR(model->resetStates());
       for (const auto &[stateName, tensor] : states)
-        RETURN_IF_ERROR(model->setState(stateName, tensor));
+        RETURN_IF_ERROR(options.inputsFrom ? model->scatterState(stateName, tensor.dtype,
+                                                                 tensor.shape, tensor.data.data())
+                                           : model->setState(stateName, tensor));
       RETURN_IF_ERROR(execution->run());
     }
+    processorSeconds = static_cast<double>(std::clock() - processorBegin) / CLOCKS_PER_SEC;
     for (const EntryValue &result : entry->results) {
       ASSIGN_OR_RETURN(results[result.name], execution->output(result.name));
     }
     for (const EntryValue &state : entry->states) {
       ASSIGN_OR_RETURN(results[state.name], model->state(state.name));
     }
-    if (!isFirst())
-      return {};
-    printSummary();
+    ASSIGN_OR_RETURN(report, execution->gatherReport());
+    if (isFirst())
+      printSummary();
     return options.trace.empty() ? Status() : execution->writeTrace(options.trace);
   }
 
@@ -319,7 +338,7 @@ private:
   }
 
   void printSummary() const {
-    auto report = nlohmann::json::parse(execution->report());
+    const auto report = nlohmann::json::parse(this->report);
     auto ms = [&](const char *field) { return report[field].get<double>() * 1e3; };
     std::printf("%s on %" PRId64 " rank%s x %" PRId64
                 " thread%s: median %.3f ms, least %.3f ms of %" PRId64 " run%s\n",
@@ -424,10 +443,11 @@ private:
   Status writeReport() {
     if (options.report.empty())
       return {};
-    auto report = nlohmann::ordered_json::parse(execution->report());
+    auto report = nlohmann::ordered_json::parse(this->report);
     report["weights"] = weights ? weights->describe() : "none";
     report["load_weights_s"] = loadSeconds;
     report["warmup_runs"] = options.warmup;
+    report["processor_s"] = processorSeconds;
     auto list = nlohmann::ordered_json::array();
     for (const Check &c : checks)
       list.push_back({{"result", c.result->name},
@@ -467,7 +487,8 @@ private:
   OutputFiles output;
   std::unique_ptr<Model> model;
   Execution *execution = nullptr;
-  double loadSeconds = 0;
+  std::string report; ///< of all ranks
+  double loadSeconds = 0, processorSeconds = 0;
 };
 
 } // namespace

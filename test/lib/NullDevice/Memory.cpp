@@ -109,51 +109,48 @@ std::string Memory::release(uint64_t address, bool ofHost, const Lane &host) {
     for (const Mark &mark : marks)
       if (host.clock.at(mark.lane) < mark.time)
         return "allocation " + std::to_string(found->second.number) + " is freed while " +
-               mark.what + " may still use it";
+               *mark.what + " may still use it";
   }
   blocks.erase(found);
   std::free(reinterpret_cast<void *>(address));
   return {};
 }
 
-std::string Memory::access(const Access &a, const Lane &lane, const std::string &what) {
+std::string Memory::access(const Access &a, const Lane &lane, const Label &what) {
   if (a.bytes == 0)
     return {};
   const uint64_t end = a.begin + a.bytes;
   const std::string verb = a.writes ? " writes " : " reads ";
   auto *block = const_cast<Block *>(find(a.begin));
   if (!block)
-    return what + verb + std::to_string(a.bytes) + " bytes outside of any allocation";
+    return *what + verb + std::to_string(a.bytes) + " bytes outside of any allocation";
   const uint64_t base = block->segments.begin()->first;
-  const std::string place = verb + std::to_string(a.bytes) + " bytes at " +
-                            std::to_string(a.begin - base) + " of allocation " +
-                            std::to_string(block->number) + " (" + std::to_string(block->bytes) +
-                            " bytes)";
+  auto problem = [&](const std::string &text) {
+    return *what + verb + std::to_string(a.bytes) + " bytes at " + std::to_string(a.begin - base) +
+           " of allocation " + std::to_string(block->number) + " (" + std::to_string(block->bytes) +
+           " bytes)" + text;
+  };
   if (end > base + block->bytes)
-    return what + place + ", beyond its end";
+    return problem(", beyond its end");
   if (block->device != kHost && block->device != lane.device)
-    return what + place + ", which is on device " + std::to_string(block->device) + ", not " +
-           std::to_string(lane.device);
+    return problem(", which is on device " + std::to_string(block->device) + ", not " +
+                   std::to_string(lane.device));
   split(*block, a.begin);
   split(*block, end);
-  for (auto s = block->segments.lower_bound(a.begin); s != block->segments.end() && s->first < end;
-       ++s) {
+  const Mark mine{lane.number, lane.clock.at(lane.number), what};
+  const auto first = block->segments.lower_bound(a.begin);
+  auto s = first;
+  for (; s != block->segments.end() && s->first < end; ++s) {
     Segment &segment = s->second;
     auto ordered = [&](const Mark &mark) { return lane.clock.at(mark.lane) >= mark.time; };
     if (!segment.written && !a.writes)
-      return what + place + ", which nothing has written";
+      return problem(", which nothing has written");
     if (segment.written && !ordered(segment.write))
-      return what + place + " without being ordered after " + segment.write.what +
-             ", which writes them";
-    if (a.writes)
+      return problem(" without being ordered after " + *segment.write.what + ", which writes them");
+    if (a.writes) {
       for (const Mark &mark : segment.reads)
         if (!ordered(mark))
-          return what + place + " without being ordered after " + mark.what + ", which reads them";
-    const Mark mine{lane.number, lane.clock.at(lane.number), what};
-    if (a.writes) {
-      segment.written = true;
-      segment.write = mine;
-      segment.reads.clear();
+          return problem(" without being ordered after " + *mark.what + ", which reads them");
       continue;
     }
     auto own = std::find_if(segment.reads.begin(), segment.reads.end(),
@@ -163,6 +160,10 @@ std::string Memory::access(const Access &a, const Lane &lane, const std::string 
     else
       *own = mine;
   }
+  if (a.writes) { // from here on they have the same past, so they are one
+    block->segments.erase(std::next(first), s);
+    first->second = {end, true, mine, {}};
+  }
   return {};
 }
 
@@ -171,7 +172,7 @@ Action checked(std::string what, std::vector<Access> accesses, std::function<voi
           run = std::move(run)](const std::vector<Lane *> &lanes) -> std::string {
     Lane &lane = *lanes.front();
     lane.step();
-    const std::string label = what + " on " + lane.name;
+    const auto label = std::make_shared<const std::string>(what + " on " + lane.name);
     // All reads come before all writes, since a kernel may work in place.
     for (bool writes : {false, true})
       for (const Access &access : accesses)

@@ -174,10 +174,10 @@ std::string collective(Together together) {
     for (size_t r = 0; r < lanes.size(); ++r) {
       std::vector<Access> accesses;
       together.accesses(r, accesses);
+      const auto label =
+          std::make_shared<const std::string>(together.calls[r].name + " on " + lanes[r]->name);
       for (const Access &access : accesses)
-        if (std::string error = world().memory.access(
-                access, *lanes[r], together.calls[r].name + " on " + lanes[r]->name);
-            !error.empty())
+        if (std::string error = world().memory.access(access, *lanes[r], label); !error.empty())
           return error;
     }
     together.run();
@@ -203,13 +203,16 @@ std::string transfer(const Call &send, const Call &receive) {
   return submit(streams, [=](const std::vector<Lane *> &lanes) {
     Lane &from = *lanes.front(), &to = *lanes.back();
     from.step();
+    auto label = [](const char *call, const Lane &lane) {
+      return std::make_shared<const std::string>(call + (" on " + lane.name));
+    };
     std::string error = world().memory.access({reinterpret_cast<uint64_t>(send.in), bytes, false},
-                                              from, "ncclSend on " + from.name);
+                                              from, label("ncclSend", from));
     to.clock.join(from.clock);
     to.step();
     if (error.empty())
       error = world().memory.access({reinterpret_cast<uint64_t>(receive.out), bytes, true}, to,
-                                    "ncclRecv on " + to.name);
+                                    label("ncclRecv", to));
     if (error.empty())
       std::memcpy(receive.out, send.in, bytes);
     return error;

@@ -65,6 +65,9 @@ void addRows(std::vector<Access> &accesses, bool writes, const void *data,
              const std::vector<int64_t> &shape, const std::vector<int64_t> &stridesBytes,
              int64_t elementBytes);
 
+/// What a command is called in messages. Each segment that it uses names it.
+using Label = std::shared_ptr<const std::string>;
+
 /// Device memory and the host memory that devices use, with the last writers and readers of each
 /// segment.
 class Memory {
@@ -75,7 +78,7 @@ public:
   uint64_t allocate(size_t bytes, int device);
   /// Returns what is wrong, or empty.
   std::string release(uint64_t address, bool ofHost, const Lane &host);
-  std::string access(const Access &access, const Lane &lane, const std::string &what);
+  std::string access(const Access &access, const Lane &lane, const Label &what);
   bool contains(uint64_t address) const { return find(address) != nullptr; }
   bool onDevice(uint64_t address) const {
     const Block *block = find(address);
@@ -87,7 +90,7 @@ private:
   struct Mark {
     size_t lane = 0;
     uint64_t time = 0;
-    std::string what;
+    Label what;
   };
   struct Segment {
     uint64_t end = 0;

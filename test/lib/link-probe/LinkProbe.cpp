@@ -166,7 +166,7 @@ Status run(const Options &options, bool isSpeed) {
     std::cout << all->state().message() << std::endl;
     return {};
   }
-  data->setSpin(spinFor(1, usableCores()));
+  data->setSpin(spinFor(1));
   nlohmann::ordered_json report = nlohmann::ordered_json::array();
   for (const bool isBothWays : {false, true})
     for (size_t bytes : options.bytes)

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 #include "runtime/lib/Net/ArenaExchange.h"
-#include "ProcessTesting.h"
+#include "ArenaTesting.h"
 #include "braid/Base/StatusMacros.h"
 #include "runtime/lib/Net/Secret.h"
 #include "runtime/lib/Net/Wire.h"
@@ -16,22 +16,10 @@
 
 using namespace braid::runtime;
 using namespace braid::runtime::net;
+using namespace braid::runtime::net::testing;
 using namespace braid::runtime::testing;
 
 namespace {
-
-/// Keys are of one start, so a test that runs beside another has its own.
-ArenaOptions optionsOf(const Board &board, int64_t rank, std::vector<int64_t> ranks,
-                       double limit = 20) {
-  ArenaOptions options;
-  options.key = board.path("key");
-  options.rank = rank;
-  options.ranks = std::move(ranks);
-  options.timeLimitSeconds = limit;
-  return options;
-}
-
-std::string text(const Status &status) { return status.ok() ? "done" : status.message(); }
 
 size_t openDescriptors() {
   auto entries = std::filesystem::directory_iterator("/proc/self/fd");

@@ -217,6 +217,9 @@ TEST(Bootstrap, WhatRanksDisagreeIn) {
       {"has the bundle with SHA-256 cd34, rank 0 has ab12",
        [](JobOptions &o) { o.bundle = "cd34"; }},
       {"has mesh dp=2, rank 0 has tp=2", [](JobOptions &o) { o.mesh = "dp=2"; }},
+      {"chooses collectives by the machine file with SHA-256 ef56, rank 0 by no machine file: "
+       "expects one file on all hosts",
+       [](JobOptions &o) { o.machine = "ef56"; }},
   };
   for (const Case &c : cases) {
     auto results = startAll(2, [&](int64_t rank, JobOptions &options) {
@@ -263,10 +266,10 @@ TEST(Bootstrap, AnotherVersion) {
       port);
   EXPECT_EQ(results[0], "rank 1 of 2 has not come to " + place +
                             " within 1.0 s; refused: a process at 127.0.0.1 speaks version 9 of "
-                            "the protocol, rank 0 speaks version 1");
+                            "the protocol, rank 0 speaks version 2");
   EXPECT_EQ(results[1], "rank 1 is refused by rank 0 at " + place +
                             ": this process speaks version 9 of the protocol, rank 0 speaks "
-                            "version 1");
+                            "version 2");
 }
 
 TEST(Bootstrap, AnotherJob) {
@@ -287,35 +290,29 @@ TEST(Bootstrap, AnotherJob) {
 }
 
 TEST(Bootstrap, AKilledRankEndsTheStart) {
-  Board board;
   const uint16_t port = freePort();
-  RankProcessesOfTest processes(3, [&](int64_t rank) {
-    if (rank == 2)
-      sleepFor(30);
-    board.write("started" + std::to_string(rank), "");
-    return start(optionsOf(rank, 3, onLoopback(port)));
-  });
-  board.read("started1");
-  sleepFor(0.5);
+  RankProcessesOfTest processes(
+      2, [&](int64_t rank) { return start(optionsOf(rank, 3, onLoopback(port))); });
+  awaitConnections(port, 1);
+  // It has said hello, and both wait for rank 2.
+  processes.awaitRest(1);
+  processes.awaitRest(0);
   processes.signal(1, SIGKILL);
-  EXPECT_THAT(processes.result(0, 10),
+  EXPECT_THAT(processes.result(0),
               MatchesRegex("rank 1 \\(host '.*', process [0-9]+\\) is gone before the job has "
                            "started: .*"));
 }
 
 TEST(Bootstrap, AKilledRankZeroEndsTheStart) {
   const uint16_t port = freePort();
-  Board board;
-  RankProcessesOfTest processes(2, [&](int64_t rank) {
-    board.write("started" + std::to_string(rank), "");
-    return start(optionsOf(rank, 3, onLoopback(port)));
-  });
-  board.read("started1");
-  sleepFor(0.5);
+  RankProcessesOfTest processes(
+      2, [&](int64_t rank) { return start(optionsOf(rank, 3, onLoopback(port))); });
+  awaitConnections(port, 1);
+  processes.awaitRest(1);
+  processes.awaitRest(0);
   processes.signal(0, SIGKILL);
-  EXPECT_THAT(processes.result(1, 10),
-              MatchesRegex("rank 0 at tcp://127.0.0.1:[0-9]+ is gone before "
-                           "the job has started: .*"));
+  EXPECT_THAT(processes.result(1), MatchesRegex("rank 0 at tcp://127.0.0.1:[0-9]+ is gone before "
+                                                "the job has started: .*"));
 }
 
 TEST(Bootstrap, BadOptions) {
@@ -394,6 +391,39 @@ TEST(Bootstrap, StrangersOnThePortChangeNothing) {
   expectStarted(results);
   for (int file : files)
     close(file);
+}
+
+TEST(Bootstrap, StrangersThatAreSlowChangeNothing) {
+  // They open connections and send a byte now and then, as if more came, for as long as the start
+  // takes; the limit for a hello is longer than that of the start.
+  const uint16_t port = freePort();
+  Board board;
+  RankProcessesOfTest processes(4, [&](int64_t rank) -> std::string {
+    JobOptions options = optionsOf(rank, 3, onLoopback(port));
+    options.helloLimitSeconds = 60;
+    if (rank < 3) {
+      if (rank > 0)
+        board.read("slow");
+      const std::string said = start(options);
+      board.write("done" + std::to_string(rank), "");
+      return said;
+    }
+    std::vector<int> files;
+    for (int i = 0; i < 8; ++i)
+      files.push_back(connectTo(port, "\1"));
+    signal(SIGPIPE, SIG_IGN); // NOLINT: a process of its own
+    board.write("slow", "");
+    for (int i = 0; !std::filesystem::exists(board.path("done0")); ++i) {
+      (void)!write(files[static_cast<size_t>(i) % files.size()], &i, 1);
+      sleepFor(0.005);
+    }
+    return "done";
+  });
+  std::vector<std::string> results;
+  for (int64_t rank = 0; rank < 3; ++rank)
+    results.push_back(processes.result(rank));
+  expectStarted(results);
+  EXPECT_EQ(processes.result(3), "done");
 }
 
 /// A process that speaks UCX, but sends what it likes.
@@ -478,6 +508,61 @@ TEST(Bootstrap, FramesOfStrangersChangeNothing) {
   expectStarted(results);
 }
 
+/// Opens connections and introduces itself in each; returns in how many rank 0 has answered, and in
+/// how many it has not.
+Result<std::pair<int, int>> introduceOften(uint16_t port, int times, const Board &board) {
+  ::close(connectTo(port, "")); // rank 0 listens by then
+  ASSIGN_OR_RETURN(auto networks, openNetworks({}));
+  ASSIGN_OR_RETURN(const std::unique_ptr<Port> own, Port::create(networks));
+  const SocketAddress address = resolve("127.0.0.1", port)->front();
+  for (int i = 0; i < times; ++i) {
+    ucp_ep_params_t params{};
+    params.field_mask = UCP_EP_PARAM_FIELD_SOCK_ADDR | UCP_EP_PARAM_FIELD_FLAGS;
+    params.flags = UCP_EP_PARAMS_FLAGS_CLIENT_SERVER;
+    params.sockaddr = {address.get(), address.length};
+    ucp_ep_h endpoint = nullptr;
+    RETURN_IF_ERROR(own->connect(params, endpoint));
+    own->send(endpoint, encode(Introduction()));
+  }
+  std::pair<int, int> counts;
+  bool isKnown = false;
+  for (const int64_t until = nowNs() + 60 * kSecond;
+       nowNs() < until && !std::filesystem::exists(board.path("done0"));) {
+    (void)own->wait(nowNs() + kSecond / 100);
+    counts.first += static_cast<int>(own->takeArrivals().size());
+    for (const Port::Loss &loss : own->takeLosses()) {
+      ++counts.second;
+      own->end(loss.endpoint);
+    }
+    if (counts.first + counts.second >= times && !std::exchange(isKnown, true))
+      board.write("many", "");
+  }
+  own->close(nowNs() + kSecond);
+  return counts;
+}
+
+TEST(Bootstrap, ManyConnectionsOfStrangersChangeNothing) {
+  // More than rank 0 keeps. A rank that comes then is let in once their time is over.
+  const uint16_t port = freePort();
+  Board board;
+  constexpr int kKept = 4 * 2 + 64, kStrangers = kKept + 20;
+  RankProcessesOfTest processes(3, [&](int64_t rank) -> std::string {
+    JobOptions options = optionsOf(rank, 2, onLoopback(port));
+    options.helloLimitSeconds = 3;
+    if (rank == 2) {
+      auto counts = introduceOften(port, kStrangers, board);
+      return counts.ok() ? std::to_string(counts->first) : counts.status().message();
+    }
+    if (rank > 0)
+      board.read("many");
+    const std::string said = start(options);
+    board.write("done" + std::to_string(rank), "");
+    return said;
+  });
+  expectStarted({processes.result(0), processes.result(1)});
+  EXPECT_EQ(processes.result(2), std::to_string(kKept));
+}
+
 TEST(Bootstrap, AHelloThatIsReplayedIsRefused) {
   const uint16_t port = freePort();
   const JobSecret secret = secretOf("a secret of the job");
@@ -514,35 +599,6 @@ TEST(Bootstrap, AHelloThatIsReplayedIsRefused) {
   EXPECT_EQ(processes.result(1), "done");
   EXPECT_THAT(processes.result(0),
               HasSubstr("; a process at 127.0.0.1 repeated the hello of an earlier connection"));
-}
-
-TEST(Secret, FilesAndTexts) {
-  Board board;
-  EXPECT_ERROR(JobSecret::fromText("short"), "a job secret expects 16 to 4096 bytes, got 5");
-  EXPECT_TRUE(JobSecret::fromText("")->isEmpty());
-  const std::string path = board.path("secret");
-  const std::string name = "the file of the job secret '" + path + "'";
-  EXPECT_ERROR(JobSecret::fromFile(path), "cannot open " + name + ": No such file or directory");
-  put(path, "0123456789abcdef0123456789abcdef\n");
-  std::filesystem::permissions(path, std::filesystem::perms(0644));
-  EXPECT_ERROR(JobSecret::fromFile(path),
-               name + " expects to be a file that only its owner can use (chmod 600)");
-  std::filesystem::permissions(path, std::filesystem::perms(0600));
-  ASSERT_OK(JobSecret::fromFile(path));
-  EXPECT_EQ(JobSecret::fromFile(path)->text(), "0123456789abcdef0123456789abcdef");
-  put(path, "\n");
-  std::filesystem::permissions(path, std::filesystem::perms(0600));
-  EXPECT_ERROR(JobSecret::fromFile(path), name + " is empty");
-}
-
-TEST(Secret, PartsOfAMacAreKeptApart) {
-  auto mac = [](const std::string &a, const std::string &b) {
-    return Mac("key", "purpose").add(a.data(), a.size()).add(b.data(), b.size()).value();
-  };
-  EXPECT_TRUE(areEqual(mac("ab", "c"), mac("ab", "c")));
-  EXPECT_FALSE(areEqual(mac("ab", "c"), mac("a", "bc")));
-  EXPECT_FALSE(areEqual(mac("ab", "c"), Mac("kez", "purpose").add("ab", 2).add("c", 1).value()));
-  EXPECT_FALSE(areEqual(mac("ab", "c"), Mac("key", "other").add("ab", 2).add("c", 1).value()));
 }
 
 } // namespace

@@ -46,6 +46,12 @@ static braid_code load(const braid_bundle *bundle, const braid_world_options *op
   return code;
 }
 
+/* Never called: what is refused is refused before processes meet. */
+static int allGather(void *context, const void *send, size_t bytes, void *recv) {
+  (void)context, (void)send, (void)bytes, (void)recv;
+  return 1;
+}
+
 /* A later version of the struct. */
 typedef struct {
   braid_world_options known;
@@ -54,6 +60,7 @@ typedef struct {
 
 int braidTestCApiMisuse(const void *data, size_t bytes) {
   braid_bundle *bundle = NULL;
+  braid_communicator *communicator = NULL;
   braid_world *world = NULL;
   braid_model *model = NULL;
   braid_execution *execution = NULL;
@@ -75,6 +82,27 @@ int braidTestCApiMisuse(const void *data, size_t bytes) {
   CHECK(braid_bundle_ranks(NULL) == 0 && !bundle);
   CHECK(braid_bundle_open_memory(data, bytes, &bundle, NULL) == BRAID_OK);
 
+  CHECK_REFUSED(
+      braid_communicator_create(NULL, 0, 1, allGather, NULL, NULL, 1, &communicator, errorOut),
+      "expects a bundle, got NULL");
+  CHECK_REFUSED(
+      braid_communicator_create(bundle, 0, 1, NULL, NULL, NULL, 1, &communicator, errorOut),
+      "expects an all_gather, got NULL");
+  CHECK_REFUSED(braid_communicator_create(bundle, 0, 1, allGather, NULL, NULL, 1, NULL, errorOut),
+                "expects a place for the communicator, got NULL");
+  CHECK_REFUSED(
+      braid_communicator_create(bundle, 2, 2, allGather, NULL, NULL, 1, &communicator, errorOut),
+      "expects a rank of 0 to SIZE - 1 and a size of 1 to 65536, got rank 2 and size 2");
+  CHECK_REFUSED(
+      braid_communicator_create(bundle, 0, 2, allGather, NULL, NULL, -1, &communicator, errorOut),
+      "expects a time limit of 0 to 1e9 seconds, got -1.000000");
+  CHECK_REFUSED(braid_communicator_join(NULL, NULL, 1, &communicator, errorOut),
+                "expects a bundle, got NULL");
+  CHECK_REFUSED(braid_communicator_join(bundle, "nowhere", 1, &communicator, errorOut),
+                "expects a rendezvous as tcp://HOST:PORT, tcp://[ADDRESS]:PORT or file:PATH, got "
+                "'nowhere'");
+  CHECK(braid_communicator_rank(NULL) == -1);
+  braid_communicator_free(NULL);
   CHECK_REFUSED(braid_world_create(NULL, NULL, errorOut),
                 "expects a place for the world, got NULL");
   CHECK(braid_world_create(NULL, &world, NULL) == BRAID_OK);
@@ -118,7 +146,7 @@ int braidTestCApiMisuse(const void *data, size_t bytes) {
     }
   }
   /* Refused: ends within a pointer or number of 8 bytes or an int of 4, but not in padding. */
-  CHECK(refused == 8 + 4 * 7 + 3 + 7 + 2 * 3 + 2 * 7);
+  CHECK(refused == 8 + 4 * 7 + 3 + 7 + 2 * 3 + 3 * 7);
   model = NULL;
   braid_world_options_init(&options, sizeof options);
   options.size = offsetof(braid_world_options, transport) + 4;
@@ -131,10 +159,10 @@ int braidTestCApiMisuse(const void *data, size_t bytes) {
   CHECK(load(bundle, &later.known, &model, &execution, NULL) == BRAID_OK);
   braid_model_free(model);
   model = NULL;
-  memset(&later.later, 1, sizeof later.later);
+  memset((void *)&later.later, 1, sizeof later.later);
   sprintf(text,
           "braid_world_options of %zu bytes set a field at byte %zu, this library (%s, ABI "
-          "version 2) knows %zu bytes",
+          "version 3) knows %zu bytes",
           sizeof later, sizeof options, braid_version(), sizeof options);
   CHECK_REFUSED(load(bundle, &later.known, &model, &execution, errorOut), text);
   CHECK(!model);

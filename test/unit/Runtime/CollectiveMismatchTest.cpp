@@ -40,7 +40,7 @@ public:
   Pair(const std::string &transportName, double timeLimit)
       : processes(transportName == "shm"),
         transport(processes ? createShmTransport(2) : createThreadsTransport(2)),
-        control(2, computeAndCommunication(), timeLimit, 50,
+        control(2, computeAndCommunication(), timeLimit, {50, false},
                 processes ? Sharing::forks : Sharing::process) {
     EXPECT_OK(transport->allocate(8192));
     control.begin();
@@ -220,13 +220,14 @@ TEST_P(Order, OneIsMissing) {
 /// Rank 1 ends before the last one.
 TEST_P(Order, TheLastIsMissing) {
   expectRankFailed(
-      MatchesRegex("rank 0: permute 'second' on the communication queue waited [0-9.]+ s for rank "
-                   "1, which has not arrived \\(rank 1 is not at any command .*"),
+      MatchesRegex(
+          "rank 0: all_gather 'second' on the communication queue waited [0-9.]+ s for rank "
+          "1, which has not arrived \\(rank 1 is not at any command .*"),
       [](double limit) {
         Pair pair(GetParam(), limit);
         for (int64_t rank : {0, 1})
           pair.add(rank, collective(CollectiveKind::allReduce, "first"));
-        pair.add(0, collective(CollectiveKind::permute, "second"));
+        pair.add(0, collective(CollectiveKind::allGather, "second"));
         return pair.run();
       });
 }

@@ -7,8 +7,8 @@
 // values that are strided, in place, and longer than a chunk.
 //
 //===----------------------------------------------------------------------===//
-#include "runtime/lib/Collective/Engine.h"
 #include "TransportTesting.h"
+#include "runtime/lib/Collective/EngineRun.h"
 
 using namespace braid::runtime;
 using namespace braid::runtime::testing;
@@ -43,7 +43,8 @@ int64_t wrongElements(const Run &run) {
   Topology topology;
   for (int64_t rank = 0; rank < n; ++rank)
     topology.places.push_back({rank / 3, rank % 3 / 2});
-  std::vector<std::vector<std::byte>> scratch(static_cast<size_t>(n));
+  PlanTable plans;
+  MemoryPool pool(Sharing::process);
   std::vector<Command> commands;
   for (int64_t rank = 0; rank < n; ++rank) {
     Command c = command(w, run.kind, group, rank, {}, ReduceKind::sum, "c");
@@ -54,18 +55,19 @@ int64_t wrongElements(const Run &run) {
     value.output = {run.inPlace ? 0 : kOutput, {(gathers ? n : 1) * kRows, kColumns}, {kPitch, 1}};
     setParts(collective, n, value);
     collective.values.push_back(value);
-    ScheduleRequest request = requestOf(collective, n);
+    ScheduleRequest request = requestOf(collective, "threads");
     request.algorithm = run.algorithm;
     request.topology = topology;
     request.chunkBytes = 500; // no whole number of rows
-    Result<CollectivePlan> plan = makePlan(request, rank);
+    GroupMember &member =
+        *static_cast<EngineGroup *>(collective.group)->members[static_cast<size_t>(rank)];
+    auto plan = plans.find(request, member.pairs, rank);
     EXPECT_OK(plan);
     if (!plan.ok())
       return -1;
-    auto &memory = scratch[static_cast<size_t>(rank)];
-    memory.resize(static_cast<size_t>(plan->schedule.scratchBytes));
-    plan->scratch = memory.data();
-    collective.plan = std::make_shared<const CollectivePlan>(std::move(*plan));
+    collective.plan = *plan;
+    collective.shared = SharedCollective::make(collective, pool);
+    member.reserve(collective, pool);
     commands.push_back(std::move(c));
   }
   std::atomic<int64_t> wrong{0};

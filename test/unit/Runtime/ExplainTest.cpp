@@ -113,13 +113,13 @@ TEST(Explain, StepsOfACollective) {
       *text,
       R"(Peers are named by rank, or by position where groups differ. Bytes are those of packed values.
 
-@layer, all_reduce 'sum' by direct among 2 ranks, in chunks of 262144 bytes
+@layer, all_reduce 'sum' by one_shot among 2 ranks, in chunks of 1048576 bytes
   ranks 0, 2, position 0: sends 256 bytes, needs 0 of scratch memory
       0  send     input 0 [0, 256) to 1 as message 0
-      1  receive  output 0 [0, 256) = message 0 of 1
+      1  reduce   output 0 [0, 256) = input 0 [0, 256) + message 0 of 1
   ranks 1, 3, position 1: sends 256 bytes, needs 0 of scratch memory
-      0  reduce   output 0 [0, 256) = message 0 of 0 + input 0 [0, 256)
-      1  send     output 0 [0, 256) to 0 as message 0, after 0
+      0  send     input 0 [0, 256) to 0 as message 0
+      1  reduce   output 0 [0, 256) = message 0 of 0 + input 0 [0, 256)
 )");
 }
 

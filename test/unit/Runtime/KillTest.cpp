@@ -8,8 +8,8 @@
 // on each thread, so results do not depend on the machine's speed.
 //
 //===----------------------------------------------------------------------===//
+#include "KillPrograms.h"
 #include "Leftovers.h"
-#include "ProgramBuilder.h"
 #include "runtime/lib/Sync/SchedulePoint.h"
 
 #include <algorithm>
@@ -170,22 +170,10 @@ ProgramBuilder program() {
   const uint32_t checks = b.kernel("check", 2, check), wides = b.kernel("wide", 1, wide);
   auto p = b.procedure("main", 3, 128 + kWide * 4, 512, 8);
   V w = argument(0, f32, {8, 8}), x = argument(1, f32, {4, 8}), y = argument(2, f32, {4, 8}),
-    in = local(0, f32, {4, 8}), part = symmetric(0, f32, {4, 8}), sum = symmetric(256, f32, {4, 8});
+    in = local(0, f32, {4, 8});
   p.launch("wide", wides, {local(128, f32, {kWide / 64, 64})}, {true}, kWide / 64);
   p.launch("check", checks, {x, in}, {true, true}, 4);
-  p.matmul("first", in, w, nullptr, part);
-  p.start("sum.0", fb::CollectiveKind::all_reduce, {"tp"}, {part}, {sum}, 0, 0, 1);
-  p.wait("sum.0", 1);
-  p.matmul("second", sum, w, nullptr, part);
-  p.start("sum.1", fb::CollectiveKind::all_reduce, {"tp"}, {part}, {sum}, 0, 2, 3);
-  p.wait("sum.1", 3);
-  p.start("send", fb::CollectiveKind::send, {"tp"}, {sum}, {}, 0, 4, 5);
-  p.last().pairs = {0, 1, 1, 2, 2, 0};
-  p.start("recv", fb::CollectiveKind::recv, {"tp"}, {}, {part}, 0, 6, 7);
-  p.last().pairs = {0, 1, 1, 2, 2, 0};
-  p.wait("send", 5);
-  p.wait("recv", 7);
-  p.copy("out", part, y);
+  addLayersAndRing(p, in, w, y);
   return b;
 }
 

@@ -240,6 +240,15 @@ TEST(LaunchInfo, OwnLauncher) {
               HasSubstr("Braid does not say where rank 0 is"));
 }
 
+TEST(LaunchInfo, ASecretInAFile) {
+  const LaunchInfo info = infoOf(
+      with(ownLauncher(), {{"BRAID_JOB_SECRET", ""}, {"BRAID_JOB_SECRET_FILE", "/run/secret"}}));
+  EXPECT_EQ(info.secret, "");
+  EXPECT_EQ(info.secretFile, "/run/secret");
+  EXPECT_THAT(errorOf(with(ownLauncher(), {{"BRAID_JOB_SECRET_FILE", "/run/secret"}})),
+              HasSubstr("variables BRAID_JOB_SECRET and BRAID_JOB_SECRET_FILE are both set"));
+}
+
 TEST(LaunchInfo, HalfOfTheVariables) {
   const std::vector<std::pair<const char *, const char *>> pairs{
       {"BRAID_RANK", "BRAID_SIZE"},

@@ -35,13 +35,13 @@ class Bench {
 public:
   explicit Bench(int64_t threads, const VectorKernels &kernels)
       : team(threads), scratch(static_cast<size_t>(threads)),
-        control(1, computeAndCommunication(), 60, 50),
+        control(1, computeAndCommunication(), 60, {50, false}),
         context{control, control.queue(0, kComputeQueue), team, kernels, scratch} {
     useOneThread();
     for (int64_t member = 1; member < threads; ++member)
       helpers.emplace_back([this, member] {
         useOneThread();
-        team.serve(member, 50);
+        team.serve(member, {50, false});
       });
   }
   ~Bench() {

@@ -46,13 +46,46 @@ TEST(MachineFile, IsTheSameAfterItWasWrittenAndRead) {
   EXPECT_EQ(machine->compute[1].matmul.size(), 8u);
 }
 
+TEST(MachineFile, ReadsVersionsWithoutTablesOfCollectives) {
+  Machine machine = sampleMachine();
+  machine.formatVersion = 1;
+  for (Transport &transport : machine.transports) {
+    transport.collectives.clear();
+    transport.cold.clear();
+  }
+  const std::string text = machineToJson(machine);
+  EXPECT_EQ(text.find("\"cold\""), std::string::npos);
+  braid::runtime::Result<Machine> read = machineFromJson(text);
+  ASSERT_OK(read.status());
+  EXPECT_EQ(machineToJson(*read), text);
+}
+
 TEST(MachineFile, RefusesWhatIsNoMachine) {
   EXPECT_ERROR(machineFromJson("").status(),
                "parse error at line 1, column 1: syntax error while parsing value - unexpected end "
                "of input; expected '[', '{', or a literal");
   EXPECT_ERROR(machineFromJson("[]").status(), "expects an object, got array");
   EXPECT_ERROR(machineFromJson("{}").status(), "field 'format_version' is missing");
-  EXPECT_ERROR(after([](Json &j) { j["format_version"] = 2; }), "expects format version 1, got 2");
+  EXPECT_ERROR(after([](Json &j) { j["format_version"] = 3; }),
+               "expects format version 1 to 2, got 3");
+  EXPECT_ERROR(after([](Json &j) { j["transports"][1]["collectives"][0]["kind"] = "sum"; }),
+               "field 'transports[1].collectives[0].kind' expects a collective, got 'sum'");
+  EXPECT_ERROR(after([](Json &j) { j["transports"][1]["collectives"][1]["bytes"] = 1000; }),
+               "field 'transports[1].collectives[1]' expects ascending bytes of 'all_reduce', got "
+               "1000 behind 1000");
+  EXPECT_ERROR(after([](Json &j) { j["transports"][1]["collectives"][1]["seconds"] = 1e-6; }),
+               "field 'transports[1].collectives[1]' expects no less time than fewer bytes take");
+  EXPECT_ERROR(after([](Json &j) { j["transports"][1]["cold"][1]["seconds"] = 1e-7; }),
+               "field 'transports[1].cold[1]' expects no less time than fewer bytes take");
+  EXPECT_ERROR(after([](Json &j) { j["transports"][1]["cold"].erase(3); }),
+               "field 'transports[1].cold' expects every combination of its between_bytes and "
+               "bytes, 4 in all, got 3");
+  EXPECT_ERROR(after([](Json &j) {
+                 auto &cold = j["transports"][1]["cold"];
+                 std::swap(cold[0], cold[3]);
+               }),
+               "field 'transports[1].cold[1]' expects ascending between_bytes, and bytes for each "
+               "of them");
   EXPECT_ERROR(after([](Json &j) { j.erase("name"); }), "field 'name' is missing");
   EXPECT_ERROR(after([](Json &j) { j["color"] = "red"; }), "unknown field 'color'");
   EXPECT_ERROR(after([](Json &j) { j["compute"][0]["memory"][1]["speed"] = 3; }),
@@ -100,6 +133,15 @@ TEST(MachineFile, RefusesImplausibleNumbers) {
       "elements per second, got 0");
   EXPECT_ERROR(after([](Json &j) { j["processor"]["cores"] = 0; }),
                "field 'processor.cores' expects 1 to 1e9, got 0");
+  EXPECT_ERROR(after([](Json &j) { j["interference"][0]["kind"] = "thought"; }),
+               "field 'interference[0].kind' expects 'matmul' or 'memory', got 'thought'");
+  EXPECT_ERROR(after([](Json &j) { j["interference"][1]["kind"] = "matmul"; }),
+               "field 'interference' has 'matmul' beside 'threads' of 2 ranks twice");
+  EXPECT_ERROR(after([](Json &j) { j["links"][0]["messages"][1]["bytes"] = 1024; }),
+               "field 'links[0].messages' expects ascending bytes, got 1024 behind 1024");
+  EXPECT_ERROR(after([](Json &j) { j["links"][0]["host_bytes_per_second"] = 1; }),
+               "field 'links[0].host_bytes_per_second' expects 100000 to 1e+14 bytes per second, "
+               "got 1");
   EXPECT_ERROR(after([](Json &j) { j["interference"][0]["compute_slowdown"] = 0.1; }),
                "field 'interference[0].compute_slowdown' expects 0.5 to 1000 times as long as "
                "alone, got 0.1");
@@ -168,7 +210,7 @@ TEST(MachineFile, IsFoundByNameOrPath) {
   const std::string text = "{\"format_version\": 7}";
   ASSERT_OK(braid::runtime::writeFile(path, {{text.data(), text.size()}}));
   EXPECT_ERROR(openMachine(path).status(),
-               "machine file '" + path + "': expects format version 1, got 7");
+               "machine file '" + path + "': expects format version 1 to 2, got 7");
   EXPECT_FALSE(openMachine(path + ".other").ok());
   ASSERT_EQ(setenv("BRAID_CACHE_DIR", "/some/where", 1), 0);
   EXPECT_EQ(defaultMachinePath(), "/some/where/machine.json");

@@ -14,25 +14,53 @@
 #include "runtime/lib/Net/Link.h"
 #include "runtime/lib/Net/Networks.h"
 
+#include <cstdio>
 #include <cstdlib>
+#include <fstream>
+#include <random>
+#include <sstream>
 #include <string>
 #include <sys/socket.h>
 #include <unistd.h>
 
 namespace braid::runtime::net::testing {
 
-/// A port that nobody uses for now.
+/// A port that nobody uses for now, below those that a system gives to clients, which other tests
+/// may get meanwhile.
 inline uint16_t freePort() {
-  const int file = socket(AF_INET, SOCK_STREAM, 0);
-  SocketAddress address;
-  address.value.sin_family = AF_INET;
-  address.value.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t length = address.length;
-  if (bind(file, address.get(), address.length) != 0 ||
-      getsockname(file, reinterpret_cast<sockaddr *>(&address.value), &length) != 0)
-    std::abort();
-  close(file);
-  return address.port();
+  std::random_device random;
+  for (;;) {
+    const int file = socket(AF_INET, SOCK_STREAM, 0);
+    SocketAddress address;
+    address.value.sin_family = AF_INET;
+    address.value.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    address.value.sin_port = htons(static_cast<uint16_t>(10000 + random() % 20000));
+    if (file < 0)
+      std::abort();
+    const bool isFree = bind(file, address.get(), address.length) == 0;
+    close(file);
+    if (isFree)
+      return address.port();
+  }
+}
+
+/// Returns when so many connections to this port of this host are established.
+inline void awaitConnections(uint16_t port, size_t count) {
+  char wanted[16];
+  std::snprintf(wanted, sizeof wanted, ":%04X", port);
+  for (;;) {
+    size_t found = 0;
+    std::ifstream table("/proc/net/tcp");
+    for (std::string line; std::getline(table, line);) {
+      std::istringstream words(line);
+      std::string number, own, other, state;
+      words >> number >> own >> other >> state;
+      found += state == "01" && own.size() > 5 && own.substr(own.size() - 5) == wanted ? 1 : 0;
+    }
+    if (found >= count)
+      return;
+    usleep(1000);
+  }
 }
 
 inline Rendezvous onLoopback(uint16_t port) {

@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "ProgramBuilder.h"
+#include "TransportOfTest.h"
 #include "runtime/lib/Executor/Executor.h"
 #include "runtime/lib/Model/RunHistory.h"
 
@@ -54,30 +55,25 @@ TEST(Overlap, WhatIsCovered) {
 }
 
 /// A transport of rank 0; the test decides how a collective moves bytes and waits for its peer.
-class Driven : public Transport {
+class Driven : public TransportOfTest {
 public:
   using Exchange =
       std::function<void(const Collective &, const std::function<void()> &waitForPeer)>;
   explicit Driven(Exchange exchange = {}) : exchange(std::move(exchange)) {}
-  const char *name() const override { return memory->name(); }
-  Status allocate(size_t bytes) override { return memory->allocate(bytes); }
-  SymmetricHeap heap(int64_t rank) const override { return memory->heap(rank); }
-  ProcessGroup *group(const std::vector<int64_t> &ranks, Queue queue) override {
-    return memory->group(ranks, queue);
-  }
-  MessageSlot *messageSlot(const Collective &, size_t) override { return nullptr; }
-  Status prepare() override { return {}; }
-  void reset() override {}
-  bool run(const Collective &c, const SymmetricHeap &, RunControl &control,
-           QueueState &self) override {
+  /// The test's exchange is the whole collective.
+  CollectiveRun *begin(const Collective &c, const SymmetricHeap &, RunControl &control,
+                       QueueState &self) override {
     exchange(c, [&] { control.wait(peer, 1, self, Waiting::peer, 0); });
-    return !control.failed();
+    return control.failed() ? nullptr : &done;
   }
   Exchange exchange;
   Counter peer;
 
 private:
-  std::unique_ptr<Transport> memory = createThreadsTransport(2);
+  struct Done : CollectiveRun {
+    bool advance() override { return true; }
+    bool wait() override { return false; }
+  } done;
 };
 
 /// Gives a model of rank 0 of two such a transport.
@@ -93,6 +89,14 @@ struct DrivenProcess : Communicator {
                                            const std::vector<size_t> & /*bytes*/) override {
     return std::vector<Contribution>{{local(), std::move(mine)}};
   }
+  Result<std::vector<std::byte>> scatter(const MakePart &make,
+                                         const std::vector<size_t> & /*bytes*/) override {
+    return make(local());
+  }
+  Status broadcast(void *, size_t) override { return {}; }
+  Status collect(const NextPiece &, const TakePiece &) override { return {}; }
+  Result<ClockMap> measureClock() override { return ClockMap(); }
+  std::string host() const override { return "here"; }
   Driven::Exchange exchange;
 };
 
@@ -440,12 +444,12 @@ TEST(Overlap, MovedArgumentsChangeNothing) {
 TEST(Team, WakesTheHelpersThatItNeeds) {
   constexpr int64_t kMembers = 4, kJobs = 2000;
   Team team(kMembers);
-  RunControl control(1, computeAndCommunication(), 60, 0);
+  RunControl control(1, computeAndCommunication(), 60, {});
   std::vector<long> switches(kMembers);
   std::vector<std::thread> helpers;
   for (int64_t member = 1; member < kMembers; ++member)
     helpers.emplace_back([&, member] {
-      team.serve(member, 0);
+      team.serve(member, {});
       rusage usage{};
       getrusage(RUSAGE_THREAD, &usage);
       switches[static_cast<size_t>(member)] = usage.ru_nvcsw;

@@ -9,7 +9,7 @@
 #include "ProgramBuilder.h"
 #include "SampleMachine.h"
 #include "braid/Cost/OperationTime.h"
-#include "braid/Cost/ScheduleTime.h"
+#include "braid/Cost/ScheduleChoice.h"
 #include "runtime/lib/Sync/Cores.h"
 
 #include <nlohmann/json.hpp>
@@ -70,9 +70,10 @@ double sumSeconds() {
   ScheduleRequest request;
   request.ranks = 2;
   request.values = {{4 * kElements, 4, false}};
-  return braid::cost::timeOf(
-             request, *braid::cost::networkOf(braid::cost::testing::sampleMachine(), "threads", 2))
-      ->seconds;
+  // As the transport executes it.
+  const auto machine = std::make_shared<const Machine>(braid::cost::testing::sampleMachine());
+  braid::cost::ScheduleChooser("threads", machine).choose(request);
+  return braid::cost::timeOf(request, *braid::cost::networkOf(*machine, "threads", 2))->seconds;
 }
 
 } // namespace
@@ -97,6 +98,13 @@ TEST(Prediction, OfCallsOperationsAndCollectives) {
   ASSERT_EQ(prediction["collectives"].size(), 1u);
   EXPECT_EQ(prediction["collectives"][0]["identity"], "@main/@layer/sum");
   EXPECT_CLOSE(prediction["collectives"][0]["predicted_s"], sumSeconds());
+  // Both runs, or those in which no rank slept.
+  const auto awake = prediction["collectives"][0]["runs_awake"].get<int64_t>();
+  EXPECT_LE(awake, 2);
+  EXPECT_EQ(prediction["collectives"][0]["measured_awake_s"].is_null(), awake == 0);
+  if (awake == 2)
+    EXPECT_EQ(prediction["collectives"][0]["measured_awake_s"],
+              prediction["collectives"][0]["measured_s"]);
   ASSERT_EQ(prediction["operations"].size(), 1u);
   EXPECT_EQ(prediction["operations"][0]["identity"], "matmul up");
   EXPECT_CLOSE(prediction["operations"][0]["predicted_s"], productSeconds());
@@ -119,11 +127,86 @@ TEST(Prediction, NamesTheCommandThatIsNotEstimated) {
             "all_reduce 'sum' in @layer: the machine file has no transport 'threads' of 2 ranks");
 }
 
-TEST(Prediction, NeedsTracing) {
+TEST(Prediction, NeedsACpu) {
   WorldOptions options;
   options.machine = std::make_shared<const Machine>(braid::cost::testing::sampleMachine());
-  EXPECT_ERROR(World::create(options).status(), "a machine to predict on expects tracing on");
-  options.trace = true;
   options.target = "cuda";
   EXPECT_ERROR(World::create(options).status(), "a machine to predict on expects target 'cpu'");
+}
+
+TEST(Prediction, MeasuresCollectivesFromTheArrivalOfTheLastRank) {
+  WorldOptions options;
+  options.trace = true;
+  options.machine = std::make_shared<const Machine>(braid::cost::testing::sampleMachine());
+  Result<std::unique_ptr<Session>> session = layer(false).session(options);
+  ASSERT_OK(session);
+  ASSERT_OK((*session)->run());
+  // The spans of whole collectives, not those of their steps, which are in the trace, too.
+  double last = 0, ends = 0;
+  const Json trace = Json::parse(*(*session)->trace());
+  for (const Json &event : trace["traceEvents"])
+    if (event["ph"] == "X" && event["cat"] == "communication") {
+      last = std::max(last, event["ts"].get<double>());
+      ends += (event["ts"].get<double>() + event["dur"].get<double>()) / 2;
+    }
+  const Json prediction = Json::parse((*session)->report())["prediction"];
+  EXPECT_NEAR(prediction["collectives"][0]["measured_s"].get<double>(), (ends - last) * 1e-6, 2e-9);
+}
+
+TEST(Prediction, TwoMachinesLeadToTwoAlgorithmsWithTheSameBits) {
+  constexpr int64_t kRanks = 4, kSum = 5000;
+  ProgramBuilder b({{"tp", kRanks}});
+  b.operand("x", f32, {kRanks, kSum}, {{"tp"}, {}});
+  b.result("y", f32, {kRanks, kSum}, {{"tp"}, {}});
+  auto p = b.procedure("main", 2, 0, 1 << 16, 2);
+  const V input = symmetric(0, f32, {1, kSum}), output = symmetric(1 << 15, f32, {1, kSum});
+  p.copy("in", argument(0, f32, {1, kSum}), input);
+  p.start("sum", fb::CollectiveKind::all_reduce, {"tp"}, {input}, {output}, 0, 0, 1, "sum");
+  p.wait("sum", 1);
+  p.copy("out", output, argument(1, f32, {1, kSum}));
+  // Whose sums differ by the order of the ranks.
+  std::vector<float> x(kRanks * kSum);
+  for (size_t i = 0; i < x.size(); ++i)
+    x[i] = (i / kSum % 2 == 0 ? 1e7f : -1e7f) + 1.0f / static_cast<float>(i % 977 + 1);
+  auto run = [&](std::shared_ptr<const Machine> machine, Json &collective) {
+    WorldOptions options;
+    options.machine = std::move(machine);
+    Result<std::unique_ptr<Session>> session = b.session(options);
+    EXPECT_OK(session);
+    EXPECT_OK((*session)->setInput("x", f32, {kRanks, kSum}, x.data()));
+    EXPECT_OK((*session)->run());
+    const Json report = Json::parse((*session)->report());
+    EXPECT_FALSE(report.contains("prediction"));
+    collective = report["collectives"][0];
+    return (*session)->output("y")->data;
+  };
+  auto machineOf = [](double messageSeconds) {
+    auto machine = std::make_shared<Machine>(braid::cost::testing::sampleMachine());
+    machine->processor->cores = kRanks;
+    machine->transports[0].ranks = kRanks;
+    machine->transports[0].messageSeconds = messageSeconds;
+    return machine;
+  };
+  Json byRule, oneStep, twoSteps;
+  const auto sum = run(nullptr, byRule);
+  EXPECT_EQ(byRule["algorithm"], "direct");
+  EXPECT_EQ(byRule["chosen_by"], "rule");
+  EXPECT_EQ(byRule["why_by_rule"], "no machine file is given");
+  EXPECT_EQ(run(machineOf(1e-3), oneStep), sum);
+  EXPECT_EQ(oneStep["algorithm"], "one_shot");
+  EXPECT_EQ(oneStep["chosen_by"], "time");
+  EXPECT_EQ(oneStep["considered"][0]["chunk_bytes"], oneStep["chunk_bytes"]);
+  EXPECT_LE(oneStep["considered"][0]["predicted_s"].get<double>(),
+            (1 - braid::cost::kWorthwhile) * oneStep["rule_predicted_s"].get<double>());
+  EXPECT_EQ(oneStep["bytes_sent_per_rank"], (kRanks - 1) * kSum * 4);
+  EXPECT_EQ(run(machineOf(0), twoSteps), sum);
+  EXPECT_EQ(twoSteps["algorithm"], "direct");
+  EXPECT_EQ(twoSteps["chosen_by"], "rule"); // which is as fast
+  for (const Json &one : {oneStep, twoSteps}) {
+    EXPECT_FALSE(one.contains("why_by_rule"));
+    ASSERT_GE(one["considered"].size(), 2u);
+    EXPECT_EQ(one["considered"][0]["algorithm"], one["algorithm"]);
+    EXPECT_LE(one["considered"][0]["predicted_s"].get<double>(),
+              one["considered"][1]["predicted_s"].get<double>());
+  }
 }

@@ -12,9 +12,15 @@
 #include "Testing.h"
 #include "runtime/lib/Sync/Counter.h"
 
+#include <algorithm>
 #include <csignal>
+#include <filesystem>
+#include <fstream>
 #include <functional>
+#include <iterator>
 #include <poll.h>
+#include <sstream>
+#include <string>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <thread>
@@ -65,6 +71,45 @@ public:
   }
 
   void signal(int64_t rank, int number) const { ::kill(pids[static_cast<size_t>(rank)], number); }
+
+  /// Returns when all threads of the rank have slept for a moment and used no processor time, as
+  /// when nothing happens until another process does something. However slow the machine is, a
+  /// thread that waits for a processor does not sleep. Threads of a sanitizer wake up now and then,
+  /// so waking up alone does not count.
+  void awaitRest(int64_t rank) const {
+    const std::string tasks = "/proc/" + std::to_string(pids[static_cast<size_t>(rank)]) + "/task";
+    // The processor time of all threads, in ticks, or nothing when one does not sleep.
+    auto look = [&] {
+      std::string seen;
+      for (const auto &task : std::filesystem::directory_iterator(tasks)) {
+        std::ifstream file(task.path() / "stat");
+        std::string stat((std::istreambuf_iterator<char>(file)), {});
+        // After the name, which is in parentheses: the state, ten numbers, user and system time.
+        std::istringstream fields(stat.substr(std::min(stat.rfind(')') + 1, stat.size())));
+        std::string field, used;
+        for (int i = 0; fields >> field; ++i) {
+          if (i == 0 && field != "S")
+            return std::string();
+          if (i == 11 || i == 12)
+            used += field + " ";
+        }
+        seen += used;
+      }
+      return seen;
+    };
+    constexpr int kLooks = 5;
+    std::string before;
+    int alike = 0;
+    for (const int64_t until = nowNs() + 60 * kSecond; nowNs() < until;) {
+      sleepFor(0.03);
+      const std::string now = look();
+      alike = !now.empty() && now == before ? alike + 1 : 0;
+      before = now;
+      if (alike == kLooks)
+        return;
+    }
+    std::abort();
+  }
 
   /// What the rank returned, or "signal 9", or that it did not end within so many seconds.
   std::string result(int64_t rank, double seconds = 60) {

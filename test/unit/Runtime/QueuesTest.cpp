@@ -185,7 +185,7 @@ TEST(QueuesRefused, MessagesOfOneTagOnTwoQueues) {
 TEST(QueuesAtRuntime, ACycleOverQueuesIsNamed) {
   std::vector<QueueInfo> queues = computeAndCommunication();
   queues.push_back({QueueKind::communication, "communication 1"});
-  RunControl control(kRanks, queues, 0.05, 0);
+  RunControl control(kRanks, queues, 0.05, {});
   control.begin();
   struct Group : ProcessGroup {
     std::vector<int64_t> missing(int64_t position) const override { return {1 - position}; }

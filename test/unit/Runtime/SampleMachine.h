@@ -41,9 +41,21 @@ inline Machine sampleMachine() {
     machine.compute.push_back(rates);
   }
   machine.overheads = Overheads{1e-6, 2e-6, 5e-6};
-  machine.transports = {{"threads", 2, 4e-6, 1e-6, {{1000, 1e-6, 2e-6}, {100000, 1e-5, 4e-5}}}};
-  machine.interference = {{"threads", 2, 1.5, 2}};
-  machine.links = {{"ethernet", 5e-5, 1.25e8}};
+  Transport threads;
+  threads.name = "threads";
+  threads.ranks = 2;
+  threads.startSeconds = 4e-6;
+  threads.messageSeconds = 1e-6;
+  threads.transfers = {{1000, 1e-6, 1.5e-6, 2e-6, 1e-7}, {100000, 1e-5, 1.5e-5, 4e-5, 1e-6}};
+  // The same, and collectives as such.
+  Transport shm = threads;
+  shm.name = "shm";
+  shm.collectives = {
+      {"all_reduce", 1000, 1e-5}, {"all_reduce", 101000, 1.1e-4}, {"permute", 2000, 2e-5}};
+  shm.cold = {{1000, 100, 1e-6}, {1000, 1000, 3e-6}, {100000, 100, 5e-6}, {100000, 1000, 1e-5}};
+  machine.transports = {threads, shm};
+  machine.interference = {{"threads", 2, "matmul", 1.5, 2}, {"threads", 2, "memory", 3, 4}};
+  machine.links = {{"ethernet", 5e-5, 1.25e8, 1e8, 2e8, 3e9, {{1024, 6e-5}, {1 << 20, 1e-2}}}};
   return machine;
 }
 

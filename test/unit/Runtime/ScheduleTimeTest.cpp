@@ -42,7 +42,8 @@ void place(ScheduleRequest &request, int64_t perHost) {
 
 Network links() {
   Network network;
-  network.between = {"link", kAlpha, kBeta};
+  network.between.latencySeconds = kAlpha;
+  network.between.bytesPerSecond = kBeta;
   return network;
 }
 
@@ -89,23 +90,63 @@ TEST(ScheduleTime, RanksOfAHostShareItsCard) {
   EXPECT_CLOSE(seconds(gather, links()), kAlpha + 4.0 * (1 << 16) / kBeta);
 }
 
+TEST(ScheduleTime, CardsOfMeasuredLinks) {
+  // Each of three ranks sends to two others: a card passes less than two flows get.
+  ScheduleRequest gather =
+      request(CollectiveKind::allGather, ScheduleAlgorithm::direct, 3, 1 << 16);
+  place(gather, 1);
+  Network network = links();
+  network.between.hostBytesPerSecond = 1.5 * kBeta;
+  EXPECT_CLOSE(seconds(gather, network), kAlpha + 2.0 * (1 << 16) / (1.5 * kBeta));
+  // While it sends and receives, three quarters of that.
+  network.between.bothWaysBytesPerSecond = 0.75 * kBeta;
+  EXPECT_CLOSE(seconds(gather, network), kAlpha + 2.0 * (1 << 16) / (0.75 * 1.5 * kBeta));
+}
+
+/// Of the sample's two sizes, at `bytes` between them.
+double perByte(double first, double second, double bytes) {
+  return (first + (bytes - 1000) * (second - first) / 99000) / bytes;
+}
+
 TEST(ScheduleTime, OnOneHost) {
   const Network network = *networkOf(sampleMachine(), "threads", 2);
-  // The sample: start 4 us, message 1 us, 1000 bytes copied in 1 us and reduced in 2.
+  // The sample: start 4 us, message 1 us. Input and output are 61440 bytes; a rank receives 20480
+  // and then copies its own, which its peer has read.
+  const double copied = perByte(1e-6, 1e-5, 61440), received = perByte(1.5e-6, 1.5e-5, 61440),
+               reduced = perByte(2e-6, 4e-5, 61440), shared = perByte(1e-7, 1e-6, 61440);
   EXPECT_CLOSE(
-      seconds(request(CollectiveKind::allGather, ScheduleAlgorithm::direct, 2, 1000), network),
-      4e-6 + 2 * 1e-6); // its own bytes are copied while the message comes
+      seconds(request(CollectiveKind::allGather, ScheduleAlgorithm::direct, 2, 20480), network),
+      4e-6 + 1e-6 + 20480 * (received + copied + shared));
+  // It sees a message later that the peer has read its bytes.
   EXPECT_CLOSE(
-      seconds(request(CollectiveKind::reduceScatter, ScheduleAlgorithm::direct, 2, 1000), network),
-      4e-6 + 1e-6 + 2e-6);
-  // An all_reduce of 3000 bytes has values as an all_gather of 2000; it reduces half of its bytes
-  // and copies the other half, and awaits two messages.
-  const double perByte = (1e-6 + 1000 * 9e-6 / 99000) / 2000,
-               reducePerByte = (2e-6 + 1000 * 38e-6 / 99000) / 2000;
-  ScheduleRequest reduce = request(CollectiveKind::allReduce, ScheduleAlgorithm::direct, 2, 3000);
-  reduce.values[0].elementBytes = 4;
-  const double expected = 4e-6 + 2 * 1e-6 + 1500 * perByte + 1500 * reducePerByte;
-  EXPECT_NEAR(seconds(reduce, network), expected, 0.05 * expected); // shares are of whole lines
+      seconds(request(CollectiveKind::reduceScatter, ScheduleAlgorithm::direct, 2, 20480), network),
+      4e-6 + 1e-6 + 20480 * reduced + 1e-6);
+  // An all_reduce in two steps: a half is summed where the peer reads it, the other half comes from
+  // the peer.
+  EXPECT_CLOSE(
+      seconds(request(CollectiveKind::allReduce, ScheduleAlgorithm::direct, 2, 30720), network),
+      4e-6 + 1e-6 + 15360 * (perByte(2e-6, 4e-5, 61440) + perByte(1e-7, 1e-6, 61440)) + 1e-6 +
+          15360 * perByte(1.5e-6, 1.5e-5, 61440) + 1e-6);
+  // In one step both read both inputs at the same time.
+  EXPECT_CLOSE(
+      seconds(request(CollectiveKind::allReduce, ScheduleAlgorithm::oneShot, 2, 30720), network),
+      4e-6 + 1e-6 + 30720 * (reduced + shared / 2) + 1e-6);
+}
+
+TEST(ScheduleTime, RanksThatShareACore) {
+  ScheduleRequest permute = request(CollectiveKind::permute, ScheduleAlgorithm::direct, 2, 1024);
+  permute.pairs = {{0, 1}, {1, 0}};
+  Network network;
+  network.startSeconds = 5e-6;
+  network.messageSeconds = 1e-6;
+  network.transfers = {{2048, 0, 8e-6, 0, 0}};
+  // Each has a core: one message, 1024 bytes, and the word that they were read.
+  network.cores = 2;
+  EXPECT_CLOSE(seconds(permute, network), 5e-6 + 1e-6 + 4e-6 + 1e-6);
+  // The other one has sent. The last one to come has the core and receives, twice as fast as beside
+  // another; then the other one receives and ends, and the last one sees it.
+  network.cores = 1;
+  EXPECT_CLOSE(seconds(permute, network), 5e-6 + 2e-6 + 1e-6 + 2e-6 + 1e-6);
 }
 
 TEST(ScheduleTime, DoesNotShrinkWhereBytesGrow) {
@@ -133,28 +174,60 @@ TEST(ScheduleTime, DoesNotShrinkWhereBytesGrow) {
     }
 }
 
-TEST(ScheduleTime, ChoosesTheFastestAlgorithm) {
-  const std::vector<ScheduleAlgorithm> all{ScheduleAlgorithm::direct, ScheduleAlgorithm::oneShot,
-                                           ScheduleAlgorithm::ring,
-                                           ScheduleAlgorithm::recursiveDoubling};
-  auto fastest = [&](int64_t bytes) {
-    ScheduleRequest r = request(CollectiveKind::allReduce, ScheduleAlgorithm::direct, 8, bytes);
-    place(r, 1);
-    return *fastestAlgorithm(r, links(), all);
+TEST(ScheduleTime, IsAsMeasuredWhereTheKindWas) {
+  const Network steps = *networkOf(sampleMachine(), "threads", 2),
+                network = *networkOf(sampleMachine(), "shm", 2);
+  // As the transport runs it: in one step, of input and output of half as many bytes each.
+  auto sum = [](int64_t bytes) {
+    ScheduleRequest r = request(CollectiveKind::allReduce, ScheduleAlgorithm::oneShot, 2, bytes);
+    r.chunkBytes = 1 << 20;
+    return r;
   };
-  // Of 8 hosts, one step with all bytes to all: alpha + 7 S / beta; direct in two: 2 alpha + 14/8
-  // S / beta. They are equal at S = 952 bytes.
-  EXPECT_EQ(fastest(512), ScheduleAlgorithm::oneShot);
-  EXPECT_EQ(fastest(8192), ScheduleAlgorithm::direct);
-  EXPECT_ERROR(fastestAlgorithm(request(CollectiveKind::allToAll, ScheduleAlgorithm::direct, 4, 64),
-                                links(), {ScheduleAlgorithm::ring})
-                   .status(),
-               "no algorithm applies to all_to_all of 4 ranks");
+  EXPECT_DOUBLE_EQ(seconds(sum(500), network), 1e-5);
+  EXPECT_DOUBLE_EQ(seconds(sum(50500), network), 1.1e-4);
+  EXPECT_DOUBLE_EQ(seconds(sum(25500), network), 6e-5);
+  // Of fewer bytes than were measured, and of more.
+  EXPECT_DOUBLE_EQ(seconds(sum(4), network), 1e-5);
+  EXPECT_DOUBLE_EQ(seconds(sum(101000), network), 2.2e-4);
+  // Another schedule keeps its proportion to that one.
+  ScheduleRequest other = sum(50500);
+  other.algorithm = ScheduleAlgorithm::ring;
+  EXPECT_NEAR(seconds(other, network) / 1.1e-4, seconds(other, steps) / seconds(sum(50500), steps),
+              1e-12);
+  // A kind that was not measured takes what its steps take, as do ranks of two hosts.
+  const ScheduleRequest gather =
+      request(CollectiveKind::allGather, ScheduleAlgorithm::direct, 2, 4096);
+  EXPECT_EQ(seconds(gather, network), seconds(gather, steps));
+  ScheduleRequest far = sum(500);
+  place(far, 1);
+  EXPECT_EQ(seconds(far, *networkOf(sampleMachine(), "shm", 2, far.topology)),
+            seconds(far, *networkOf(sampleMachine(), "threads", 2, far.topology)));
+}
+
+TEST(ScheduleTime, TakesLongerWhereMemoryIsCold) {
+  const Network network = *networkOf(sampleMachine(), "shm", 2);
+  auto longer = [&](int64_t bytes, double between, bool inPlace = false) {
+    ScheduleRequest r = request(CollectiveKind::allReduce, ScheduleAlgorithm::direct, 2, bytes);
+    r.values[0].inPlace = inPlace;
+    return coldSeconds(r, network, between);
+  };
+  EXPECT_DOUBLE_EQ(longer(100, 1000), 1e-6);
+  EXPECT_DOUBLE_EQ(longer(1000, 100000), 1e-5);
+  EXPECT_DOUBLE_EQ(longer(100, 500), 0.5e-6);
+  EXPECT_DOUBLE_EQ(longer(100, 50500), 3e-6);
+  EXPECT_DOUBLE_EQ(longer(550 / 50 * 50, 1000), 2e-6);
+  // Beyond the table as long as at its end.
+  EXPECT_DOUBLE_EQ(longer(1 << 20, 1e9), 1e-5);
+  EXPECT_EQ(longer(1000, 0), 0);
+  EXPECT_EQ(longer(1000, 1e9, true), 0);
+  EXPECT_EQ(coldSeconds(request(CollectiveKind::allReduce, ScheduleAlgorithm::direct, 2, 100),
+                        *networkOf(sampleMachine(), "threads", 2), 1e9),
+            0);
 }
 
 TEST(ScheduleTime, NamesWhatTheFileLacks) {
-  EXPECT_ERROR(networkOf(sampleMachine(), "shm", 2).status(),
-               "the machine file has no transport 'shm' of 2 ranks");
+  EXPECT_ERROR(networkOf(sampleMachine(), "shm", 4).status(),
+               "the machine file has no transport 'shm' of 4 ranks");
   ScheduleRequest gather = request(CollectiveKind::allGather, ScheduleAlgorithm::direct, 2, 64);
   place(gather, 1);
   EXPECT_ERROR(timeOf(gather, Network()).status(), "the machine file has no link between hosts");

@@ -53,6 +53,12 @@ public:
   }
   void resetStatistics() { execution->resetStatistics(); }
   std::string report() const { return execution->report(); }
+  Result<std::string> gatherReport() const { return execution->gatherReport(); }
+  Result<std::string> trace() const { return execution->trace(); }
+  Status scatterInput(const std::string &name, DType dtype, const std::vector<int64_t> &shape,
+                      const void *data) {
+    return execution->scatterInput(name, dtype, shape, data);
+  }
   Status writeTrace(const std::string &path) const { return execution->writeTrace(path); }
 
 private:

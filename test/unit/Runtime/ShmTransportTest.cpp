@@ -66,7 +66,7 @@ class TestWorld {
 public:
   TestWorld(bool processes, int64_t ranks, const std::vector<Step> &steps, double timeLimit = 60)
       : transport(processes ? createShmTransport(ranks) : createThreadsTransport(ranks)),
-        control(ranks, computeAndCommunication(), timeLimit, 20,
+        control(ranks, computeAndCommunication(), timeLimit, {20, false},
                 processes ? Sharing::forks : Sharing::process),
         commands(static_cast<size_t>(ranks)), ranks(ranks) {
     uint64_t end = 0;
@@ -344,7 +344,8 @@ TEST(Lost, AllThatHaveNotArrivedAreNamed) {
       [](double limit) {
         TestWorld world(
             true, 4,
-            {{CollectiveKind::allReduce, ReduceKind::sum, DType::f32, {{0, 1, 2, 3}}, 1, 8}},
+            // Each rank sums a share, so that each needs all others.
+            {{CollectiveKind::allReduce, ReduceKind::sum, DType::f32, {{0, 1, 2, 3}}, 1, 1024}},
             limit);
         Processes processes;
         EXPECT_OK(processes.start(4, [&](int64_t rank) {

@@ -38,7 +38,7 @@ class TestWorld {
 public:
   TestWorld(int64_t ranks, size_t bytes, double timeLimit = 60)
       : transport(createThreadsTransport(ranks)),
-        control(ranks, computeAndCommunication(), timeLimit, 50), ranks(ranks) {
+        control(ranks, computeAndCommunication(), timeLimit, {50, false}), ranks(ranks) {
     EXPECT_TRUE(transport->allocate(bytes).ok());
     control.begin();
   }

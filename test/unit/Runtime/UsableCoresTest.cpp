@@ -75,16 +75,20 @@ TEST(UsableCores, FollowControlGroups) {
   EXPECT_EQ(unlimited.cores(), all);
 }
 
-TEST(UsableCores, ThreadsThatOutnumberCoresSleepSoon) {
-  EXPECT_GT(spinFor(2, 2), spinFor(3, 2));
-  EXPECT_GT(spinFor(1, 1), spinFor(1, 0.5));
+TEST(UsableCores, ThreadsThatOutnumberCoresYieldOrSleepSoon) {
+  EXPECT_FALSE(spinFor(2, 2, 2).yields);
+  EXPECT_TRUE(spinFor(3, 2, 2).yields);
+  // Polling would take from the quota.
+  EXPECT_FALSE(spinFor(1, 0.5, 1).yields);
+  EXPECT_LT(spinFor(1, 0.5, 1).ns, spinFor(1, 1, 1).ns);
+  EXPECT_LT(spinFor(3, 1, 2).ns, spinFor(3, 2, 2).ns);
 }
 
 /// After spinning in vain a thread stops spinning and retries only rarely.
 TEST(Spin, BecomesShorterInVain) {
   constexpr int64_t kMost = 2000000;
   Counter counter;
-  Spin spin(kMost);
+  Spin spin({kMost, false});
   auto spun = [&](uint32_t target) {
     const int64_t begin = nowNs();
     spin.reaches(counter, target);
@@ -122,7 +126,7 @@ TEST(UsableCores, OfASession) {
       options.transport = transport;
       const auto report = reportOf(options); // two ranks
       EXPECT_EQ(report["machine"]["usable_cores"], 1.0);
-      EXPECT_DOUBLE_EQ(report["spin_s"], static_cast<double>(spinFor(2, 1)) * 1e-9);
+      EXPECT_DOUBLE_EQ(report["spin_s"], static_cast<double>(spinFor(2, 1, 1).ns) * 1e-9);
     }
   });
   WorldOptions options;

@@ -20,6 +20,7 @@ inline std::vector<Frame> sampleFrames() {
   Hello hello;
   hello.challenge = block;
   hello.job = "job7", hello.rank = 3, hello.size = 4, hello.bundle = "ab12", hello.mesh = "tp=4";
+  hello.machine = "ef56";
   hello.hostId = "boot/4/5", hello.host = "a", hello.process = 77, hello.addresses = {"one", "two"};
   QueuePlace idle, waits;
   idle.progress = 12;
@@ -36,7 +37,9 @@ inline std::vector<Frame> sampleFrames() {
           Go(),
           Places{9, true, {idle, waits}},
           Failure{9, 3, "rank 1: id 7 is outside of its table"},
-          Goodbye()};
+          Goodbye(),
+          GroupPlace{6, true, false, 250000000, uint64_t(1) << 63, "all_reduce (sum, 8 f32)"},
+          GoodbyeHeard()};
 }
 
 } // namespace braid::runtime::net

@@ -187,6 +187,10 @@ struct Schedule {
   int64_t bytesSent() const;
 };
 
+/// Sets the algorithm and the chunk with which a transport ("threads", "shm" or "ucx") runs the
+/// collective. Sums keep rank order.
+void chooseSchedule(ScheduleRequest &request, const std::string &transport);
+
 /// What the rank at `position` does. Errors name what the request lacks, and an algorithm that does
 /// not apply.
 Result<Schedule> makeSchedule(const ScheduleRequest &request, int64_t position);
@@ -207,6 +211,9 @@ Result<Schedule> makeSchedule(const ScheduleRequest &request, int64_t position);
 Status checkSchedules(const ScheduleRequest &request, const std::vector<Schedule> &schedules,
                       int64_t messagesInFlight = 1);
 
+/// What a step does, without an end of line: "send     input 0 [0, 64) to 1 as message 0".
+std::string stepText(const Schedule &schedule, const ScheduleStep &step,
+                     const std::vector<int64_t> &ranks = {});
 /// A line for each step; `ranks` (by position) name the peers.
 std::string scheduleText(const Schedule &schedule, const std::vector<int64_t> &ranks = {});
 

@@ -79,11 +79,29 @@ struct Overheads {
   double eventSeconds = 0;   ///< from one queue of a rank to another
 };
 
-/// Bytes that a rank moves in one piece.
+/// What a rank takes for as many bytes, in a collective whose input and output have so many
+/// together, while all ranks of the transport do the same.
 struct TransferPoint {
   int64_t bytes = 0;
-  double copySeconds = 0;   ///< from a peer to this rank
-  double reduceSeconds = 0; ///< of this rank's and a peer's to this rank's
+  double copySeconds = 0;    ///< of its own memory, to its own
+  double receiveSeconds = 0; ///< from a peer
+  double reduceSeconds = 0;  ///< of a peer's and its own to its own
+  double sharedSeconds = 0;  ///< longer, if a peer reads the same bytes of its memory
+};
+
+/// A collective by itself, with the schedule that the transport runs where no machine is known.
+struct CollectivePoint {
+  std::string kind;   ///< "all_reduce"
+  int64_t bytes = 0;  ///< of a rank's input and output together
+  double seconds = 0; ///< mean over ranks
+};
+
+/// How much longer a collective takes whose ranks have used other memory since they last used the
+/// memory that they write.
+struct ColdPoint {
+  int64_t betweenBytes = 0; ///< of the other memory, by one rank
+  int64_t bytes = 0;        ///< that a rank writes
+  double seconds = 0;
 };
 
 /// How ranks of one host reach each other. The three parts add up: steps, messages, bytes.
@@ -92,14 +110,24 @@ struct Transport {
   int64_t ranks = 0;
   double startSeconds = 0;   ///< of a collective that moves next to nothing, but for its messages
   double messageSeconds = 0; ///< from a rank to one that waits for it
-  std::vector<TransferPoint> transfers; ///< by ascending bytes, as long as `ranks` do it at once
+  std::vector<TransferPoint> transfers; ///< by ascending bytes
+  /// By kind, and ascending bytes; kinds that are not here take what their steps take.
+  std::vector<CollectivePoint> collectives;
+  std::vector<ColdPoint> cold; ///< every combination, by ascending betweenBytes, then bytes
 };
 
 /// Computation and communication of a rank at the same time, over the time of each alone.
 struct Interference {
   std::string transport;
   int64_t ranks = 0;
+  std::string kind; ///< of computation: "matmul", or "memory" for what memory bounds
   double computeSlowdown = 1, communicationSlowdown = 1;
+};
+
+/// A message between hosts, by its size.
+struct MessagePoint {
+  int64_t bytes = 0;
+  double seconds = 0; ///< from the begin of its send to the end of its receive
 };
 
 /// A kind of connection between hosts or devices.
@@ -107,6 +135,10 @@ struct Link {
   std::string name; ///< "InfiniBand NDR"
   double latencySeconds = 0;
   double bytesPerSecond = 0; ///< in one direction
+  /// Measured links have these too: in each direction while messages go both ways; of all peers of
+  /// a host together; and what a processor moves that does nothing else.
+  std::optional<double> bothWaysBytesPerSecond, hostBytesPerSecond, processorBytesPerSecond;
+  std::vector<MessagePoint> messages; ///< one after the other, by ascending bytes
 };
 
 /// The highest rate of a GPU for one element type.
@@ -164,7 +196,8 @@ struct Measurement {
 };
 
 struct Machine {
-  static constexpr int64_t kFormatVersion = 1;
+  /// Version 1 has no `collectives` and no `cold`.
+  static constexpr int64_t kFormatVersion = 2;
   int64_t formatVersion = kFormatVersion;
   std::string name;
   std::optional<Measurement> measurement; ///< else it is published

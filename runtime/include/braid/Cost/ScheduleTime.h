@@ -13,43 +13,73 @@
 #include "braid/Collective/Schedule.h"
 #include "braid/Cost/Machine.h"
 
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace braid::cost {
+
+/// A collective of one value that was measured; its time by the bytes of input and output.
+struct MeasuredCollective {
+  runtime::CollectiveKind kind = runtime::CollectiveKind::allReduce;
+  std::vector<std::pair<double, double>> seconds;
+};
 
 /// What ranks and the links between them take.
 struct Network {
   // Within a host, and what a rank itself does. As in Transport; no points: no time.
   double startSeconds = 0, messageSeconds = 0;
   std::vector<TransferPoint> transfers;
+  int64_t cores = 0; ///< of a host; 0: each rank has its own
+  /// Of the transport, with its number of ranks.
+  std::string transport;
+  std::vector<MeasuredCollective> measured;
+  /// As in Transport: by the bytes between, the seconds by the bytes that a rank writes.
+  std::vector<std::pair<double, std::vector<std::pair<double, double>>>> cold;
   /// Between hosts: a host has one such card, whose bandwidth in each direction all of its ranks
   /// share.
   Link between;
 };
 
-/// A transport of a machine between `ranks` ranks of one host.
-Result<Network> networkOf(const Machine &machine, const std::string &transport, int64_t ranks);
+/// What `ranks` ranks in these places have on a machine: of a processor, the transport for as many
+/// ranks as its fullest host has, and the first link between hosts; of a GPU, NVLink and the
+/// network cards.
+Result<Network> networkOf(const Machine &machine, const std::string &transport, int64_t ranks,
+                          const runtime::Topology &topology = {});
 
 struct CollectiveTime {
   double seconds = 0;              ///< until the last rank is done, all having begun together
   std::vector<double> rankSeconds; ///< by position
 };
 
-/// Steps run as soon as those that they are after are done and their messages are there; a rank
-/// does one at a time, the first of its schedule first. A send takes its rank no time. Between
-/// ranks of a host a message is there `messageSeconds` later, and the rank that takes it reads it
-/// in place. Between hosts the messages from one rank to another follow each other, at a rate that
-/// is the smaller of equal shares of both cards, and each arrives the latency later in the memory
-/// where it is read. To receive from this host, to copy and to clear is to copy; a sum of s sources
-/// is s - 1 reductions. Both take the time per byte of a transfer of F bytes, of which the rank's
-/// input and output together have n + 1, as in an all_gather of F bytes from each of n ranks.
+/// A rank does one step at a time, in the order of its schedule; where ranks are on several hosts,
+/// the first one that can be done. A send takes its rank no time.
+///
+/// Within a host a message is there `messageSeconds` later, and the rank that takes it reads it in
+/// place. To copy and to clear own bytes takes the time of copies, to receive that of receives, a
+/// sum of s sources that of s - 1 reductions; and bytes of the rank's own memory that it touches
+/// and a peer reads take the time of shared bytes besides. All of them are those per byte of
+/// the TransferPoint with as many bytes as the rank's input and output have. Of a host that has
+/// more ranks than cores, a core serves one rank until that must wait, and another one
+/// `messageSeconds` later; a message takes no time of its own then. The others have done what
+/// needs no message when the last rank comes, and the time is the mean over which one that is.
+///
+/// Between hosts the messages from one rank to another follow each other, at a rate that is the
+/// smaller of equal shares of both cards, and each arrives the latency later in the memory where it
+/// is read.
+///
+/// Of ranks on one host whose kind of collective was measured, all times are as many times as long
+/// as those measured are, for a collective of one value with as many bytes of input and output and
+/// the schedule that the transport runs where no machine is known (chooseSchedule).
 Result<CollectiveTime> timeOf(const runtime::ScheduleRequest &request, const Network &network);
+/// By the steps alone.
+Result<CollectiveTime> timeOfSteps(const runtime::ScheduleRequest &request, const Network &network);
 
-/// The algorithm among these that takes the least time; the first one among equals. Those that do
-/// not apply to the request are passed over; an error if none applies.
-Result<runtime::ScheduleAlgorithm>
-fastestAlgorithm(const runtime::ScheduleRequest &request, const Network &network,
-                 const std::vector<runtime::ScheduleAlgorithm> &among);
+/// How much longer the collective takes on each rank, if the ranks have used so many other bytes
+/// since they last used what they write; of one host. Between the measured figures it is linear in
+/// both.
+double coldSeconds(const runtime::ScheduleRequest &request, const Network &network,
+                   double betweenBytes);
 
 } // namespace braid::cost
 #endif // BRAID_COST_SCHEDULETIME_H

@@ -12,9 +12,11 @@
 
 #include "braid/Cost/Machine.h"
 #include "braid/Runtime/Bundle.h"
+#include "braid/Runtime/Launch.h"
 
 #include <functional>
 #include <memory>
+#include <optional>
 
 namespace braid::runtime {
 
@@ -45,6 +47,20 @@ struct Calibration {
 /// Forks for transport shm, so no other thread may hold a lock. An error if other programs use more
 /// cores than the options allow.
 Result<Calibration> calibrate(const CalibrateOptions &options);
+
+struct LinkCalibration {
+  std::string transports, devices; ///< as UCX names them, and network devices; empty: all
+  bool quick = false;
+  double limitSeconds = 60; ///< for the start, and for a message
+};
+
+/// Measures the links between the hosts of a job, whose processes all call this, one on each host.
+/// Rank 0 gets the figures, of ranks 0 and 1 except where all take part.
+Result<std::optional<cost::Link>> measureLinks(const LaunchInfo &launch,
+                                               const LinkCalibration &options);
+
+/// That something is measured now, by this version: one repetition if it is quick.
+cost::Measurement measurementNow(bool isQuick);
 
 /// This host as a machine file describes it.
 cost::Processor hostProcessor();

@@ -24,10 +24,14 @@ struct ExplainOptions {
 
 /// What is asked of the schedules of collectives (braid/Collective/Schedule.h).
 struct ScheduleOptions {
-  std::string collective;           ///< only those of this name; empty: all
-  std::string algorithm = "direct"; ///< as the transports threads and shm move values
-  int64_t chunkBytes = int64_t(256) << 10;
+  std::string collective;               ///< only those of this name; empty: all
+  std::string transport = "threads";    ///< whose choice of algorithm and chunk is shown
+  std::optional<std::string> algorithm; ///< another one
+  std::optional<int64_t> chunkBytes;    ///< a longest message of another size
   int64_t ranksPerHost = 0; ///< consecutive ranks of a group that share a host; 0: all of them
+  /// Prints the times of the algorithms on this machine, a file or a name, in place of steps.
+  std::string machine;
+  bool anyOrder = false; ///< with a machine: also algorithms that do not keep the order of sums
 };
 
 /// As text. An unknown procedure or rank is an error.

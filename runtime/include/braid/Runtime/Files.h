@@ -36,9 +36,27 @@ struct ByteSpan {
   size_t size = 0;
 };
 
-/// Writes the pieces one after another to a temporary file beside `path` and renames it to `path`,
-/// so that a failure leaves neither a partial file nor a damaged older one. Follows symbolic links;
-/// writes to anything but a regular file (/dev/null, a pipe) in place.
+/// Writes to a temporary file beside a path and renames it to the path, so that a failure leaves
+/// neither a partial file nor a damaged older one. Follows symbolic links; writes to anything but a
+/// regular file (/dev/null, a pipe) in place.
+class FileWriter {
+public:
+  FileWriter() = default;
+  FileWriter(const FileWriter &) = delete;
+  FileWriter &operator=(const FileWriter &) = delete;
+  /// Without a commit before, nothing is left.
+  ~FileWriter();
+  Status create(const std::string &path);
+  Status append(ByteSpan piece);
+  Status append(const std::string &text) { return append(ByteSpan{text.data(), text.size()}); }
+  Status commit();
+
+private:
+  std::string path, target, temporary; ///< as given, where it leads, and where it is written
+  int file = -1;
+};
+
+/// Writes the pieces one after another, as FileWriter does.
 Status writeFile(const std::string &path, const std::vector<ByteSpan> &pieces);
 
 /// The user's folder for what Braid keeps: $BRAID_CACHE_DIR (set to nothing: none), else

@@ -79,8 +79,9 @@ struct LaunchInfo {
   std::string jobId;
   /// Always there if there are several ranks.
   std::optional<Rendezvous> rendezvous;
-  /// What ranks authenticate each other with (BRAID_JOB_SECRET); empty if there is none.
-  std::string secret;
+  /// What ranks authenticate each other with (BRAID_JOB_SECRET), or the path of the file that has
+  /// it (BRAID_JOB_SECRET_FILE); both empty if there is none.
+  std::string secret, secretFile;
 
   /// "rank 3 of 8, started by torchrun"
   std::string describe() const;

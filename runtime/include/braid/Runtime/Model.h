@@ -61,11 +61,12 @@ struct WorldOptions {
   /// least kMessagesInFlight. With more, a sender may be further ahead. Target cpu only.
   int64_t messagesInFlight = kMessagesInFlight;
   /// How long a waiting thread spins before it sleeps. By default 50, or 1 where the threads that
-  /// may run at once outnumber the cores that this process may use.
+  /// may run at once need more than a quota of processor time allows. Where they outnumber the
+  /// cores, it yields its core between polls.
   std::optional<double> spinMicroseconds;
   bool trace = false;
-  /// Pins each thread that computes to a core of its own, out of those that the calling thread may
-  /// use; a mesh with more such threads is refused.
+  /// Pins each thread that computes to a core out of those that the calling thread may use: to its
+  /// own, or in turn where there are more such threads than cores.
   bool pin = false;
   std::optional<StallInjection> stall;
   /// On target cpu: predicts the times of runs on this machine; reports have them beside the
@@ -118,6 +119,9 @@ public:
   Status setState(const std::string &name, DType dtype, const std::vector<int64_t> &shape,
                   const void *data);
   Status setState(const std::string &name, const HostTensor &value);
+  /// As Execution::scatterInput.
+  Status scatterState(const std::string &name, DType dtype, const std::vector<int64_t> &shape,
+                      const void *data);
   /// The global value, gathered from the ranks as Execution::output does it.
   Result<HostTensor> state(const std::string &name) const;
   Status readState(const std::string &name, void *data, size_t bytes) const;
@@ -145,6 +149,11 @@ public:
                   const void *data);
   Status setInput(const std::string &name, const HostTensor &value);
 
+  /// The same from the process of rank 0 to all, when each of them calls it: only that process
+  /// needs the value, and the others get their ranks' shards; what they give is not looked at.
+  Status scatterInput(const std::string &name, DType dtype, const std::vector<int64_t> &shape,
+                      const void *data);
+
   /// On target cpu and transport threads: from now on the rank's shard of the operand or result
   /// lies in the caller's memory: `bytes` bytes, row-major, 64-byte aligned, which the caller keeps
   /// until the model ends or another buffer is bound. Where a collective uses the value in place,
@@ -161,19 +170,25 @@ public:
 
   /// The global value of a result of the last run, gathered from the ranks. On target cpu, ranks
   /// with the same shard of it are compared bit by bit; Code::rankFailed where two differ. With a
-  /// communicator, all processes call it; those without rank 0 get zeros.
+  /// communicator, all processes call it; those without rank 0 get an empty tensor.
   Result<HostTensor> output(const std::string &name) const;
-  /// Writes it to the caller's memory of `bytes`; on processes without rank 0, nothing.
+  /// Writes it to the caller's memory of `bytes`; on processes without rank 0, where memory may be
+  /// null, nothing.
   Status readOutput(const std::string &name, void *data, size_t bytes) const;
 
   /// Forgets the runs so far, so that the report excludes warm-up runs.
   void resetStatistics();
   /// JSON: ranks, threads, machine, times, bytes sent, exposed and hidden communication, memory
-  /// (runtime/README.md).
+  /// (runtime/README.md), of this process's ranks.
   std::string report() const;
-  /// Chrome trace event JSON of the model's last run, which was one of this entry; needs
-  /// WorldOptions::trace.
+  /// The same of all ranks. With a communicator, all processes call it; those without rank 0 get an
+  /// empty text.
+  Result<std::string> gatherReport() const;
+  /// Chrome trace event JSON of the model's last run, which was one of this entry, of this
+  /// process's ranks; needs WorldOptions::trace.
   Result<std::string> trace() const;
+  /// Writes that of all ranks, with the times of rank 0's clock. With a communicator, all processes
+  /// call it, and that of rank 0 writes.
   Status writeTrace(const std::string &path) const;
 
   struct State;

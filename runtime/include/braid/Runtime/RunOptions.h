@@ -28,6 +28,8 @@ struct RunOptions {
   /// Values of states before a run: name and path of a .npy file, or an empty name and a directory
   /// of NAME.npy files. A state without a value is zeros.
   std::vector<std::pair<std::string, std::string>> states;
+  /// The rank, 0, whose process gives the values of inputs and states to the others.
+  std::optional<int64_t> inputsFrom;
   std::string output;              ///< directory; empty: nothing is written
   std::vector<std::string> checks; ///< paths of .npy files, or "reference"
   std::optional<double> tolerance;

@@ -342,37 +342,41 @@ std::string text(const Piece &piece) {
 
 } // namespace
 
-std::string scheduleText(const Schedule &schedule, const std::vector<int64_t> &ranks) {
+std::string stepText(const Schedule &schedule, const ScheduleStep &step,
+                     const std::vector<int64_t> &ranks) {
   auto rankText = [&](int64_t position) {
     return std::to_string(ranks.empty() ? position : ranks[static_cast<size_t>(position)]);
   };
+  char start[24];
+  std::snprintf(start, sizeof start, "%-8s ", name(step.kind));
+  std::string all = start + text(step.piece);
+  if (step.kind == StepKind::send)
+    all += " to " + rankText(step.peer) + " as message " + std::to_string(step.message);
+  const char *between = " = ";
+  for (const StepSource &source : schedule.sourcesOf(step)) {
+    all += between + (source.isMessage() ? "message " + std::to_string(source.message) + " of " +
+                                               rankText(source.peer)
+                                         : text(source.piece));
+    between = " + ";
+  }
+  if (step.counted)
+    all += ", its counted rows";
+  const char *before = ", after ";
+  for (uint32_t other : schedule.dependenciesOf(step)) {
+    all += before + std::to_string(other);
+    before = " ";
+  }
+  return all;
+}
+
+std::string scheduleText(const Schedule &schedule, const std::vector<int64_t> &ranks) {
   std::string all;
   for (size_t i = 0; i < schedule.steps.size(); ++i) {
-    const ScheduleStep &step = schedule.steps[i];
-    char start[48];
-    std::snprintf(start, sizeof start, "  %5zu  %-8s ", i, name(step.kind));
-    all += start + text(step.piece);
-    if (step.kind == StepKind::send)
-      all += " to " + rankText(step.peer) + " as message " + std::to_string(step.message);
-    const char *between = " = ";
-    for (const StepSource &source : schedule.sourcesOf(step)) {
-      all += between + (source.isMessage() ? "message " + std::to_string(source.message) + " of " +
-                                                 rankText(source.peer)
-                                           : text(source.piece));
-      between = " + ";
-    }
-    if (step.counted)
-      all += ", its counted rows";
-    const char *before = ", after ";
-    for (uint32_t other : schedule.dependenciesOf(step)) {
-      all += before + std::to_string(other);
-      before = " ";
-    }
-    all += "\n";
+    char start[24];
+    std::snprintf(start, sizeof start, "  %5zu  ", i);
+    all += start + stepText(schedule, schedule.steps[i], ranks) + "\n";
   }
-  if (schedule.steps.empty())
-    all = "  nothing\n";
-  return all;
+  return schedule.steps.empty() ? "  nothing\n" : all;
 }
 
 } // namespace braid::runtime

@@ -1,0 +1,281 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// Measures the links between hosts by the processes of a job, one on each host. Rank 0 says what is
+// next, and has the clock.
+//
+//===----------------------------------------------------------------------===//
+#include "braid/Runtime/Calibrate.h"
+
+#include "braid/Base/StatusMacros.h"
+#include "runtime/lib/Net/Bootstrap.h"
+#include "runtime/lib/Net/Link.h"
+#include "runtime/lib/Net/Networks.h"
+#include "runtime/lib/Sync/Cores.h"
+#include "runtime/lib/Sync/Counter.h"
+
+#include <algorithm>
+#include <cstring>
+#include <ctime>
+
+namespace braid::runtime {
+
+using net::Link;
+using net::Transfer;
+
+namespace {
+
+/// As long as those of the transport.
+constexpr size_t kChunk = size_t(256) << 10;
+constexpr size_t kLargest = size_t(64) << 20;
+
+/// What all ranks do next.
+struct Order {
+  enum What : uint64_t { pingPong, stream, bothWays, toAll, end } what = end;
+  uint64_t bytes = 0;  ///< of each message
+  uint64_t sleeps = 0; ///< whether who waits sleeps, so that processor time is that of moving
+};
+enum Tag : uint64_t { orderTag, readyTag, doneTag, chunkTag };
+
+double processorSeconds() {
+  timespec time{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+double median(std::vector<double> numbers) {
+  std::sort(numbers.begin(), numbers.end());
+  return numbers[numbers.size() / 2];
+}
+
+class LinkMeter {
+public:
+  LinkMeter(Link &link, double limitSeconds)
+      : link(link), limitNs(static_cast<int64_t>(limitSeconds * 1e9)), sent(kLargest),
+        received(kLargest) {}
+
+  /// Rank 0: the figures of the link.
+  Result<cost::Link> lead(bool quick);
+  /// The others: does as rank 0 says until the end.
+  Status follow();
+
+private:
+  /// A message, in chunks that are posted at once.
+  struct Message {
+    std::vector<std::unique_ptr<Transfer>> chunks;
+  };
+  void post(Message &message, bool sends, int64_t peer, size_t bytes, uint64_t tag = chunkTag) {
+    std::byte *memory = (sends ? sent : received).data();
+    for (size_t at = 0; at < bytes; at += kChunk) {
+      message.chunks.push_back(std::make_unique<Transfer>());
+      const size_t size = std::min(kChunk, bytes - at);
+      if (sends)
+        link.send(*message.chunks.back(), peer, tag, memory + at, size);
+      else
+        link.receive(*message.chunks.back(), peer, tag, memory + at, size);
+    }
+  }
+  Status wait(const Message &message) {
+    const int64_t until = nowNs() + limitNs;
+    for (const std::unique_ptr<Transfer> &chunk : message.chunks) {
+      while (!chunk->done()) {
+        RETURN_IF_ERROR(link.progress(until));
+        if (!chunk->done() && nowNs() >= until)
+          return Status::error("a message between hosts has not come within the limit");
+      }
+      RETURN_IF_ERROR(chunk->status());
+    }
+    return {};
+  }
+  /// A value to a rank, or from it.
+  template <typename T> Status give(int64_t peer, uint64_t tag, T value) {
+    Transfer transfer;
+    link.send(transfer, peer, tag, &value, sizeof value);
+    return finish(transfer);
+  }
+  template <typename T> Result<T> take(int64_t peer, uint64_t tag) {
+    T value{};
+    Transfer transfer;
+    link.receive(transfer, peer, tag, &value, sizeof value);
+    RETURN_IF_ERROR(finish(transfer));
+    return value;
+  }
+  Status finish(Transfer &transfer) {
+    const int64_t until = nowNs() + limitNs;
+    while (!transfer.done() && nowNs() < until)
+      RETURN_IF_ERROR(link.progress(until));
+    if (!transfer.done()) {
+      link.cancel(transfer);
+      RETURN_IF_ERROR(link.close(nowNs() + 1000000000));
+      return Status::error("a rank has not answered within the limit");
+    }
+    return transfer.status();
+  }
+
+  bool takesPart(const Order &order) const { return order.what == Order::toAll || link.rank() < 2; }
+  /// Begins together, and returns the seconds until all that take part are done: of rank 0.
+  Result<double> perform(const Order &order);
+  /// Bytes per second of long streams, by what more bytes take longer.
+  Result<double> rate(Order::What what, size_t bytes);
+
+  Link &link;
+  const int64_t limitNs;
+  std::vector<std::byte> sent, received;
+  double processorOfMoves = 0; ///< of rank 0 or 1, the longer, in the last order
+};
+
+Result<double> LinkMeter::perform(const Order &order) {
+  const int64_t self = link.rank(), ranks = link.ranks();
+  const bool leads = self == 0;
+  link.setSpin(order.sleeps ? SpinLimit{} : spinFor(1));
+  Message in, out;
+  const bool receives = order.what == Order::bothWays   ? self < 2
+                        : order.what == Order::pingPong ? self < 2
+                                                        : !leads && takesPart(order);
+  const int64_t peer = self == 1 || !leads ? 0 : 1;
+  if (receives)
+    post(in, false, peer, order.bytes);
+  if (!leads) {
+    RETURN_IF_ERROR(give<uint8_t>(0, readyTag, 1));
+  } else {
+    for (int64_t r = 1; r < ranks; ++r)
+      RETURN_IF_ERROR(take<uint8_t>(r, readyTag).status());
+  }
+  const double processor = processorSeconds();
+  const int64_t begin = nowNs();
+  if (leads && order.what == Order::toAll) {
+    for (int64_t r = 1; r < ranks; ++r)
+      post(out, true, r, order.bytes);
+  } else if (leads || (self == 1 && order.what == Order::bothWays)) {
+    post(out, true, peer, order.bytes);
+  }
+  RETURN_IF_ERROR(wait(in));
+  if (self == 1 && order.what == Order::pingPong)
+    post(out, true, 0, order.bytes);
+  double took = static_cast<double>(nowNs() - begin) * 1e-9;
+  if (order.what != Order::pingPong) {
+    RETURN_IF_ERROR(wait(out));
+    processorOfMoves = processorSeconds() - processor;
+    if (!leads && takesPart(order))
+      RETURN_IF_ERROR(give<double>(0, doneTag, processorOfMoves));
+    for (int64_t r = 1; leads && r < (order.what == Order::toAll ? ranks : 2); ++r) {
+      ASSIGN_OR_RETURN(const double theirs, take<double>(r, doneTag));
+      processorOfMoves = std::max(processorOfMoves, theirs);
+    }
+    took = static_cast<double>(nowNs() - begin) * 1e-9;
+  }
+  RETURN_IF_ERROR(wait(out));
+  return took;
+}
+
+Result<double> LinkMeter::rate(Order::What what, size_t bytes) {
+  std::vector<double> rates;
+  for (int i = 0; i < 3; ++i) {
+    double few = 0, many = 0;
+    const size_t quarter = bytes / 4;
+    for (const auto &[seconds, size] : {std::pair(&few, quarter), {&many, bytes}}) {
+      const Order order{what, size, 0};
+      for (int64_t r = 1; r < link.ranks(); ++r)
+        RETURN_IF_ERROR(give(r, orderTag, order));
+      ASSIGN_OR_RETURN(*seconds, perform(order));
+    }
+    rates.push_back(static_cast<double>(bytes - quarter) / std::max(many - few, 1e-9));
+  }
+  return median(rates);
+}
+
+Status LinkMeter::follow() {
+  while (true) {
+    ASSIGN_OR_RETURN(const Order order, take<Order>(0, orderTag));
+    if (order.what == Order::end)
+      return {};
+    if (order.bytes > kLargest)
+      return Status::error("rank 0 asks for a message of ", order.bytes, " bytes, more than ",
+                           kLargest);
+    RETURN_IF_ERROR(perform(order).status());
+  }
+}
+
+Result<cost::Link> LinkMeter::lead(bool quick) {
+  auto announce = [&](const Order &order) -> Status {
+    for (int64_t r = 1; r < link.ranks(); ++r)
+      RETURN_IF_ERROR(give(r, orderTag, order));
+    return {};
+  };
+  auto measured = [&](Order::What what, size_t bytes, int times) -> Result<double> {
+    std::vector<double> all;
+    // The first one makes connections and touches memory.
+    for (int i = 0; i <= times; ++i) {
+      const Order order{what, bytes, 0};
+      RETURN_IF_ERROR(announce(order));
+      ASSIGN_OR_RETURN(const double one, perform(order));
+      if (i > 0)
+        all.push_back(one);
+    }
+    return median(all);
+  };
+  cost::Link result;
+  ASSIGN_OR_RETURN(const double there, measured(Order::pingPong, 8, quick ? 3 : 200));
+  result.latencySeconds = there / 2;
+  // Messages of all sizes there and back, until one takes a quarter of a second.
+  size_t largest = 1 << 10;
+  for (size_t bytes = largest; bytes <= kLargest; bytes *= 4) {
+    ASSIGN_OR_RETURN(const double both, measured(Order::pingPong, bytes, quick ? 1 : 5));
+    const double before = result.messages.empty() ? 0 : result.messages.back().seconds;
+    result.messages.push_back({static_cast<int64_t>(bytes), std::max(both / 2, before)});
+    largest = bytes;
+    if (both > (quick ? 0.01 : 0.5))
+      break;
+  }
+  ASSIGN_OR_RETURN(result.bytesPerSecond, rate(Order::stream, largest));
+  ASSIGN_OR_RETURN(result.bothWaysBytesPerSecond, rate(Order::bothWays, largest));
+  if (link.ranks() > 2) {
+    ASSIGN_OR_RETURN(const double each, rate(Order::toAll, largest));
+    result.hostBytesPerSecond = each * static_cast<double>(link.ranks() - 1);
+  }
+  const Order idle{Order::stream, largest, 1};
+  RETURN_IF_ERROR(announce(idle));
+  RETURN_IF_ERROR(perform(idle).status());
+  if (processorOfMoves > 0)
+    result.processorBytesPerSecond = static_cast<double>(largest) / processorOfMoves;
+  RETURN_IF_ERROR(announce({Order::end, 0, 0}));
+  return result;
+}
+
+} // namespace
+
+Result<std::optional<cost::Link>> measureLinks(const LaunchInfo &launch,
+                                               const LinkCalibration &options) {
+  if (launch.size < 2)
+    return Status::error("links expect processes on at least 2 hosts, got 1");
+  net::NetOptions networks;
+  networks.transports = options.transports;
+  networks.devices = options.devices;
+  ASSIGN_OR_RETURN(std::shared_ptr<const net::UcxContext> context, net::openNetworks(networks));
+  ASSIGN_OR_RETURN(std::unique_ptr<Link> link, Link::create(context, launch.rank, launch.size));
+  ASSIGN_OR_RETURN(const std::string address, link->address());
+  ASSIGN_OR_RETURN(net::JobOptions job, net::jobOptionsOf(launch));
+  job.bundle = "links";
+  job.device = options.devices;
+  job.timeLimitSeconds = options.limitSeconds;
+  ASSIGN_OR_RETURN(const net::Job started, net::startJob(context, job, {address}));
+  for (int64_t peer = 0; peer < launch.size; ++peer)
+    if (const net::Member &member = started.members[static_cast<size_t>(peer)]; peer != launch.rank)
+      RETURN_IF_ERROR(link->connect(peer, member.addresses[0], member.host));
+  LinkMeter meter(*link, options.limitSeconds);
+  std::optional<cost::Link> measured;
+  if (launch.rank == 0) {
+    ASSIGN_OR_RETURN(measured, meter.lead(options.quick));
+    measured->name = "UCX";
+    for (const std::string &transport : net::transportNames(*context))
+      measured->name += (measured->name == "UCX" ? " " : ",") + transport;
+  } else {
+    RETURN_IF_ERROR(meter.follow());
+  }
+  RETURN_IF_ERROR(link->close(nowNs() + 2000000000));
+  return measured;
+}
+
+} // namespace braid::runtime

@@ -1,0 +1,430 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// Measures the transports of a host by collectives that each need one figure more than those
+// before, and finds the figures with which the schedules take the measured times.
+//
+//===----------------------------------------------------------------------===//
+#include "Parts.h"
+#include "ProgramWriter.h"
+#include "braid/Base/StatusMacros.h"
+#include "braid/Cost/ScheduleTime.h"
+#include "braid/Runtime/Calibrate.h"
+#include "runtime/lib/Sync/Cores.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <numeric>
+
+namespace braid::runtime {
+
+using Json = nlohmann::json;
+
+namespace {
+
+/// A collective of one value.
+struct Probe {
+  CollectiveKind kind;
+  int64_t ranks, inputBytes, outputBytes;
+  std::string transport;
+  bool inPlace = false;
+
+  std::vector<std::pair<int64_t, int64_t>> pairs() const {
+    std::vector<std::pair<int64_t, int64_t>> ring;
+    for (int64_t r = 0; r < ranks && kind == CollectiveKind::permute; ++r)
+      ring.emplace_back(r, (r + 1) % ranks);
+    return ring;
+  }
+  int64_t bytes() const { return inputBytes + outputBytes; }
+  std::string name() const {
+    return std::string(runtime::name(kind)) + "," + std::to_string(inputBytes) + "," +
+           std::to_string(outputBytes) + (inPlace ? ",in place" : "");
+  }
+  /// As the transport runs it.
+  ScheduleRequest request() const {
+    ScheduleRequest request;
+    request.kind = kind;
+    request.ranks = ranks;
+    request.pairs = pairs();
+    request.values = {{0, sizeof(float), inPlace}};
+    request.values[0].partBytes = inputBytes / request.inputParts();
+    chooseSchedule(request, transport);
+    return request;
+  }
+};
+
+/// Of about so many bytes of input and output, in parts of whole lines of a cache.
+Probe probe(CollectiveKind kind, int64_t ranks, int64_t bytes, const std::string &transport) {
+  constexpr int64_t kLine = 64;
+  const bool scatters = kind == CollectiveKind::reduceScatter || kind == CollectiveKind::allToAll;
+  const bool gathers = kind == CollectiveKind::allGather || kind == CollectiveKind::allToAll;
+  const int64_t inputs = scatters ? ranks : 1, outputs = gathers ? ranks : 1;
+  const int64_t part = std::max(kLine, bytes / (inputs + outputs) / kLine * kLine);
+  return {kind, ranks, inputs * part, outputs * part, transport};
+}
+
+/// The median, or of few, which take long and may be interrupted, the lower quartile.
+double typical(std::vector<double> numbers) {
+  constexpr size_t kFew = 12;
+  const auto at = numbers.begin() +
+                  static_cast<std::ptrdiff_t>(numbers.size() / (numbers.size() < kFew ? 4 : 2));
+  std::nth_element(numbers.begin(), at, numbers.end());
+  return *at;
+}
+
+/// How collectives begin and end in runs: by name, the times from the arrival of the last rank to
+/// the end, mean over ranks.
+Status addTimes(const Execution &execution, int64_t ranks,
+                std::map<std::string, std::vector<double>> &times) {
+  ASSIGN_OR_RETURN(const std::string text, execution.trace());
+  struct Meeting {
+    double lastArrival = 0;
+    std::vector<double> ends;
+  };
+  std::map<std::string, Meeting> meetings;
+  const Json trace = Json::parse(text);
+  for (const Json &event : trace["traceEvents"]) {
+    if (event["ph"] != "X" || event["cat"] != "communication")
+      continue;
+    Meeting &meeting = meetings[event["args"]["collective"].get<std::string>()];
+    const double begin = event["ts"];
+    meeting.lastArrival = std::max(meeting.lastArrival, begin);
+    meeting.ends.push_back(begin + event["dur"].get<double>());
+  }
+  for (const auto &[identity, meeting] : meetings) {
+    // "@main/all_gather,64,128.3"
+    std::string name = identity.substr(identity.find('/') + 1);
+    name.resize(name.rfind('.'));
+    double sum = 0; // a rank that awaits nothing of the last one may have ended before
+    for (double end : meeting.ends)
+      sum += std::max(0.0, end - meeting.lastArrival);
+    times[name].push_back(sum / static_cast<double>(ranks) * 1e-6);
+  }
+  return {};
+}
+
+using Seconds = std::map<std::string, double>;
+
+/// Writes what ranks do before and in a repetition of a probe.
+using WriteOne = std::function<void(ProgramWriter &, const Probe &, const std::string &name)>;
+
+/// The input was just written, as in a model. It and the output do not begin at addresses which a
+/// core takes for the same one.
+void writeBehindCopy(ProgramWriter &writer, const Probe &probe, const std::string &name) {
+  const std::vector<int64_t> input{probe.inputBytes / int64_t(sizeof(float))},
+      output{probe.outputBytes / int64_t(sizeof(float))};
+  const auto behind =
+      static_cast<uint64_t>(probe.inPlace ? 0 : (probe.inputBytes + 4095) / 4096 * 4096 + 2048);
+  writer.copy(writer.local(0, input), writer.symmetric(0, input));
+  writer.wait(writer.start(probe.kind, name, writer.symmetric(0, input),
+                           writer.symmetric(behind, output), probe.pairs()));
+}
+
+/// How often probes are repeated: in programs that are loaded anew, in runs of each, of which the
+/// first does not count, and in a run.
+struct Repeated {
+  std::function<int(const Probe &)> loads = [](const Probe &) { return 1; };
+  int runs = 1;
+  std::function<int(const Probe &)> inRun = [](const Probe &) { return 1; };
+};
+
+/// Of several loads what is typical of runs and repetitions, and of these the least: beside other
+/// programs a load may be unlucky from its begin to its end. Each of `programs` is one, so that
+/// commands stay in the caches.
+Result<Seconds> measure(const std::string &transport, int64_t ranks,
+                        const std::vector<std::vector<Probe>> &programs, const Repeated &repeated,
+                        const WriteOne &write) {
+  std::map<std::string, std::vector<double>> ofLoads;
+  int loads = 0;
+  for (const std::vector<Probe> &probes : programs)
+    loads = std::max(loads, repeated.loads(probes.back()));
+  for (int load = 0; load < loads; ++load)
+    for (const std::vector<Probe> &probes : programs) {
+      if (load >= repeated.loads(probes.back()))
+        continue;
+      ProgramWriter writer(ranks);
+      // The first ones of a run find their threads asleep.
+      const Probe first{CollectiveKind::allGather, ranks, 64, 64 * ranks, transport};
+      for (int i = 0; i < (repeated.runs == 1 ? 1 : 20); ++i)
+        writeBehindCopy(writer, first, "first." + std::to_string(i));
+      for (const Probe &probe : probes)
+        for (int i = 0; i < repeated.inRun(probe); ++i)
+          write(writer, probe, probe.name() + "." + std::to_string(i));
+      WorldOptions options;
+      options.transport = transport;
+      options.trace = true;
+      options.pin = true;
+      ASSIGN_OR_RETURN(const ProgramWriter::Ready ready, writer.load(options));
+      std::map<std::string, std::vector<double>> times;
+      for (int run = 0; run < repeated.runs; ++run) {
+        RETURN_IF_ERROR(ready.execution->run());
+        if (run > 0 || repeated.runs == 1)
+          RETURN_IF_ERROR(addTimes(*ready.execution, ranks, times));
+      }
+      for (const auto &[name, ofName] : times)
+        ofLoads[name].push_back(typical(ofName));
+    }
+  Seconds result;
+  for (const auto &[name, ofName] : ofLoads)
+    result[name] = *std::min_element(ofName.begin(), ofName.end());
+  return result;
+}
+
+double meanSeconds(const Probe &probe, const cost::Network &network) {
+  const Result<cost::CollectiveTime> time = cost::timeOfSteps(probe.request(), network);
+  if (!time.ok())
+    return 0;
+  return std::accumulate(time->rankSeconds.begin(), time->rankSeconds.end(), 0.0) /
+         static_cast<double>(time->rankSeconds.size());
+}
+
+/// The value of a figure with which the probe takes so long; times grow about in proportion to it.
+void solve(const Probe &probe, double seconds, cost::Network &network, double &figure) {
+  figure = 0;
+  double low = meanSeconds(probe, network), lowAt = 0;
+  if (seconds <= low)
+    return;
+  figure = seconds;
+  for (int i = 0; i < 4; ++i) {
+    const double high = meanSeconds(probe, network);
+    if (high <= low || figure <= lowAt)
+      return;
+    const double next = lowAt + (seconds - low) / (high - low) * (figure - lowAt);
+    if (std::abs(next - figure) < 1e-4 * figure)
+      return;
+    figure = std::max(0.0, next);
+  }
+}
+
+/// Of collectives that move next to nothing: the start and the messages, by least squares of the
+/// relative errors.
+void fitStart(const std::vector<Probe> &probes, const std::map<std::string, double> &measured,
+              cost::Network &network) {
+  network.startSeconds = 0;
+  network.messageSeconds = measured.at(probes.front().name()) / 4;
+  // Times are about linear in both, but with shared cores the order of ranks depends on them.
+  for (int i = 0; i < 4; ++i) {
+    double aa = 0, ab = 0, bb = 0, ay = 0,
+           by = 0; // of 1 = (start + depth message + rest) / seconds
+    const double before = network.messageSeconds;
+    network.startSeconds = 0;
+    for (const Probe &probe : probes) {
+      const double seconds = measured.at(probe.name());
+      network.messageSeconds = before;
+      const double at = meanSeconds(probe, network);
+      network.messageSeconds = 1.01 * before + 1e-9;
+      const double depth = (meanSeconds(probe, network) - at) / (network.messageSeconds - before);
+      const double a = 1 / seconds, b = depth / seconds, y = 1 - (at - depth * before) / seconds;
+      aa += a * a, ab += a * b, bb += b * b, ay += a * y, by += b * y;
+    }
+    const double determinant = aa * bb - ab * ab;
+    double start = ay / aa, message = 0;
+    if (determinant > 1e-9 * aa * bb) {
+      start = (ay * bb - by * ab) / determinant;
+      message = (aa * by - ab * ay) / determinant;
+      if (message < 0)
+        start = ay / aa, message = 0;
+      if (start < 0)
+        start = 0, message = by / bb;
+    }
+    network.startSeconds = std::max(0.0, start);
+    network.messageSeconds = std::max(0.0, message);
+  }
+}
+
+/// The nearest figures, by squares of seconds per byte, that do not shrink where bytes grow.
+void makeAscending(std::vector<cost::TransferPoint> &points, double cost::TransferPoint::*figure) {
+  struct Block {
+    double weight, seconds;
+    size_t count;
+  };
+  std::vector<Block> blocks;
+  for (const cost::TransferPoint &point : points) {
+    const auto bytes = static_cast<double>(point.bytes);
+    blocks.push_back({1 / (bytes * bytes), point.*figure, 1});
+    while (blocks.size() > 1 && blocks[blocks.size() - 2].seconds > blocks.back().seconds) {
+      const Block last = blocks.back();
+      blocks.pop_back();
+      Block &block = blocks.back();
+      const double weight = block.weight + last.weight;
+      block = {weight, (block.weight * block.seconds + last.weight * last.seconds) / weight,
+               block.count + last.count};
+    }
+  }
+  size_t i = 0;
+  for (const Block &block : blocks)
+    for (size_t end = i + block.count; i < end; ++i)
+      points[i].*figure = block.seconds;
+}
+
+/// The nearest seconds, as above, of points with such fields.
+template <typename Point> void makeAscending(Point *begin, Point *end) {
+  std::vector<cost::TransferPoint> points;
+  for (const Point *point = begin; point != end; ++point) {
+    points.emplace_back().bytes = point->bytes;
+    points.back().copySeconds = point->seconds;
+  }
+  makeAscending(points, &cost::TransferPoint::copySeconds);
+  for (Point *point = begin; point != end; ++point)
+    point->seconds = points[static_cast<size_t>(point - begin)].copySeconds;
+}
+
+/// What a core has for itself of the caches.
+int64_t ownCacheBytes() {
+  int64_t own = int64_t(1) << 20;
+  for (const cost::CpuCache &cache : hostProcessor().caches)
+    if (cache.sharedByCores == 1)
+      own = std::max(own, cache.bytes);
+  return own;
+}
+
+/// all_reduces behind a copy that writes their input, each time when ranks have used other memory
+/// before, over those that have not. Ranks meet between, so that none sleeps when the other comes.
+Result<std::vector<cost::ColdPoint>> measureCold(const std::string &name, int64_t ranks,
+                                                 bool quick) {
+  const int64_t own = quick ? int64_t(1) << 14 : ownCacheBytes();
+  std::vector<int64_t> sizes; // of the output
+  for (int64_t bytes = quick ? 1 << 10 : 14 << 10; bytes <= (quick ? 4 << 10 : 7 << 20); bytes *= 4)
+    sizes.push_back(bytes);
+  auto probeOf = [&](int64_t bytes) {
+    return Probe{CollectiveKind::allReduce, ranks, bytes, bytes, name};
+  };
+  std::vector<Probe> probes;
+  for (int64_t bytes : sizes)
+    probes.push_back(probeOf(bytes));
+  auto measureBehind = [&](int64_t between) {
+    const auto input = static_cast<uint64_t>((sizes.back() + 4095) / 4096 * 4096);
+    const std::vector<int64_t> half{between / 2 / int64_t(sizeof(float))};
+    const auto write = [&](ProgramWriter &writer, const Probe &probe, const std::string &one) {
+      if (between > 0)
+        writer.copy(writer.local(input, half),
+                    writer.local(input + static_cast<uint64_t>(between) / 2, half));
+      const auto behind = 3 * input;
+      writer.wait(writer.start(CollectiveKind::allReduce, "meet " + one,
+                               writer.symmetric(behind, {16}),
+                               writer.symmetric(behind + 4096, {16})));
+      writeBehindCopy(writer, probe, one);
+    };
+    Repeated repeated;
+    if (!quick)
+      repeated = {[](const Probe &) { return 3; }, 2,
+                  [between](const Probe &) { return between > 16 << 20 ? 3 : 6; }};
+    return measure(name, ranks, {probes}, repeated, write);
+  };
+  ASSIGN_OR_RETURN(const Seconds warm, measureBehind(0));
+  std::vector<cost::ColdPoint> points;
+  for (int64_t between : {own, 4 * own, 32 * own}) {
+    ASSIGN_OR_RETURN(const Seconds cold, measureBehind(between));
+    const size_t first = points.size();
+    for (int64_t bytes : sizes) {
+      const std::string one = probeOf(bytes).name();
+      points.push_back({between, bytes, std::max(0.0, cold.at(one) - warm.at(one))});
+    }
+    makeAscending(points.data() + first, points.data() + points.size());
+  }
+  return points;
+}
+
+} // namespace
+
+Result<cost::Transport> measureTransport(const std::string &name, int64_t ranks, bool quick,
+                                         std::vector<double> &errors) {
+  using K = CollectiveKind;
+  const K kinds[] = {K::allGather, K::permute,   K::reduceScatter, K::allToAll,
+                     K::allReduce, K::broadcast, K::reduce};
+  std::vector<Probe> smallest;
+  for (K kind : kinds)
+    smallest.push_back(probe(kind, ranks, 0, name));
+  smallest.push_back({K::allReduce, ranks, 64, 64, name, true});
+  std::vector<int64_t> sizes;
+  // Between powers of two, and closer where the caches end and copies go around them.
+  for (int64_t bytes = 1792; bytes <= (quick ? int64_t(1) << 13 : int64_t(56) << 20); bytes *= 2) {
+    sizes.push_back(bytes);
+    if (bytes >= int64_t(1) << 20 && bytes < int64_t(28) << 20)
+      sizes.push_back(bytes / 10 * 14);
+  }
+  // Each needs one figure more than those before.
+  const std::pair<K, double cost::TransferPoint::*> figures[] = {
+      {K::permute, &cost::TransferPoint::receiveSeconds},
+      {K::allToAll, &cost::TransferPoint::copySeconds},
+      {K::reduceScatter, &cost::TransferPoint::reduceSeconds},
+      {K::allGather, &cost::TransferPoint::sharedSeconds}};
+  std::vector<std::vector<Probe>> programs{smallest};
+  // What is large is left in the shared caches by what was before it, which is of the same size.
+  constexpr size_t kSizesOfProgram = 3;
+  constexpr int64_t kAlone = int64_t(3) << 20;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    if (i % kSizesOfProgram == 0 || sizes[i] > kAlone)
+      programs.emplace_back();
+    for (K kind : kinds)
+      programs.back().push_back(probe(kind, ranks, sizes[i], name));
+  }
+  constexpr int64_t kLarge = int64_t(16) << 20;
+  Repeated repeated;
+  if (!quick)
+    repeated = {
+        [&](const Probe &probe) {
+          return static_cast<double>(ranks) > usableCores() ? 2 : probe.bytes() > kLarge ? 3 : 6;
+        },
+        3,
+        [&](const Probe &probe) {
+          return probe.bytes() <= (int64_t(1) << 20) ? 12 : probe.bytes() <= kLarge ? 5 : 4;
+        }};
+  ASSIGN_OR_RETURN(const Seconds measured,
+                   measure(name, ranks, programs, repeated, writeBehindCopy));
+
+  cost::Transport transport;
+  transport.name = name;
+  transport.ranks = ranks;
+  cost::Network network;
+  network.cores = static_cast<int64_t>(allowedCores().size());
+  fitStart(smallest, measured, network);
+  transport.startSeconds = network.startSeconds;
+  transport.messageSeconds = network.messageSeconds;
+  for (int64_t bytes : sizes) {
+    cost::TransferPoint &point = transport.transfers.emplace_back();
+    point.bytes = bytes;
+    for (const auto &[kind, figure] : figures) {
+      const Probe one = probe(kind, ranks, bytes, name);
+      // Of as many bytes as the probe has.
+      network.transfers = {point};
+      network.transfers[0].bytes = one.bytes();
+      solve(one, measured.at(one.name()), network, network.transfers[0].*figure);
+      point.*figure = network.transfers[0].*figure * static_cast<double>(bytes) /
+                      static_cast<double>(one.bytes());
+    }
+  }
+  for (const auto &[kind, figure] : figures)
+    makeAscending(transport.transfers, figure);
+  network.transfers = transport.transfers;
+  for (K kind : kinds) {
+    const size_t first = transport.collectives.size();
+    auto add = [&](const Probe &one) {
+      transport.collectives.push_back({runtime::name(kind), one.bytes(), measured.at(one.name())});
+    };
+    add(probe(kind, ranks, 0, name));
+    for (int64_t bytes : sizes)
+      if (const Probe one = probe(kind, ranks, bytes, name);
+          one.bytes() > transport.collectives.back().bytes)
+        add(one);
+    makeAscending(transport.collectives.data() + first,
+                  transport.collectives.data() + transport.collectives.size());
+  }
+  for (int64_t bytes : sizes) {
+    const Probe one = probe(K::allReduce, ranks, bytes, name);
+    errors.push_back(meanSeconds(one, network) / measured.at(one.name()) - 1);
+  }
+  // Where ranks share cores, one uses memory while another one is in the collective.
+  if (ranks <= network.cores) {
+    ASSIGN_OR_RETURN(transport.cold, measureCold(name, ranks, quick));
+  }
+  return transport;
+}
+
+} // namespace braid::runtime

@@ -1,0 +1,62 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// Which schedule a transport runs. Whatever executes, prices or explains a collective asks here.
+//
+//===----------------------------------------------------------------------===//
+#include "braid/Collective/Schedule.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+namespace braid::runtime {
+
+/// On one host: what a rank has just reduced is still in a cache when the others read it, and ranks
+/// that share a core do not wait for each other often.
+static constexpr int64_t kHostChunkBytes = int64_t(1) << 20;
+/// Between hosts: with several messages under way a link is never idle, and what is left when the
+/// last message comes is short.
+static constexpr int64_t kLinkChunkBytes = int64_t(64) << 10;
+/// Of a value, between two ranks: its messages have numbers of 16 bits (MessageTransport.cpp).
+static constexpr int64_t kMostMessages = int64_t(1) << 14;
+/// An all_reduce of two ranks of up to so many bytes takes one step instead of two. They move as
+/// many bytes then as in two steps; more ranks would move more.
+static constexpr int64_t kOneShotBytes = int64_t(128) << 10;
+
+/// How many hosts the ranks are on, and whether any has several of them.
+static std::pair<int64_t, bool> hostsOf(const ScheduleRequest &request) {
+  std::set<int64_t> hosts;
+  for (const RankPlace &place : request.topology.places)
+    hosts.insert(place.host);
+  const auto count = static_cast<int64_t>(hosts.size());
+  return {std::max<int64_t>(count, 1), count > 0 && count < request.ranks};
+}
+
+void chooseSchedule(ScheduleRequest &request, const std::string &transport) {
+  const auto [hosts, hasNeighbours] = hostsOf(request);
+  // Without places, ranks of "ucx" may be anywhere.
+  const bool hasLinks = transport == "ucx" && (hosts > 1 || request.topology.places.empty());
+  request.chunkBytes = hasLinks ? kLinkChunkBytes : kHostChunkBytes;
+  request.algorithm = ScheduleAlgorithm::direct;
+  int64_t bytes = 0;
+  bool inPlace = false;
+  for (const ScheduleValue &value : request.values) {
+    bytes += value.partBytes;
+    inPlace |= value.inPlace;
+    while (hasLinks && value.partBytes / request.chunkBytes >= kMostMessages)
+      request.chunkBytes *= 2;
+  }
+  // Of values in place, one step would overwrite what the other rank reads.
+  if (request.kind == CollectiveKind::allReduce && !inPlace && request.ranks == 2 &&
+      bytes <= kOneShotBytes)
+    request.algorithm = ScheduleAlgorithm::oneShot;
+  // What several ranks of a host need comes to it once. Sums would be in another order.
+  if (hosts > 1 && hasNeighbours && !hasReduction(request.kind) &&
+      checkAlgorithm(ScheduleAlgorithm::hierarchical, request.kind, request.ranks).ok())
+    request.algorithm = ScheduleAlgorithm::hierarchical;
+}
+
+} // namespace braid::runtime

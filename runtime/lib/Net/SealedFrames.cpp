@@ -1,0 +1,69 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "SealedFrames.h"
+#include "Secret.h"
+
+namespace braid::runtime::net {
+
+SealedFrames::SealedFrames(Link &link, std::string key, std::string purpose, Handler handler)
+    : link(link), key(std::move(key)), purpose(std::move(purpose)), handler(std::move(handler)),
+      peers(static_cast<size_t>(link.ranks())) {
+  link.setHandler([this](const std::byte *data, size_t bytes) { onFrame(data, bytes); });
+}
+
+Block SealedFrames::macOf(int64_t receiver, const std::byte *data, size_t bytes) const {
+  return Mac(key, purpose).add(&receiver, sizeof receiver).add(data, bytes).value();
+}
+
+bool SealedFrames::send(int64_t receiver, const FrameBytes &frame) {
+  FrameBytes bytes = encodeEnvelope(link.rank(), at(receiver).sent + 1, frame);
+  const Block mac = macOf(receiver, bytes.data(), bytes.size());
+  bytes.insert(bytes.end(), mac.begin(), mac.end());
+  if (!link.sendControl(receiver, bytes))
+    return false;
+  ++at(receiver).sent;
+  return true;
+}
+
+void SealedFrames::tell(int64_t receiver, const Frame &frame) {
+  at(receiver).waiting.push_back(encode(frame));
+}
+
+void SealedFrames::tellAll(const Frame &frame) {
+  for (int64_t peer = 0; peer < link.ranks(); ++peer)
+    if (peer != link.rank())
+      tell(peer, frame);
+}
+
+bool SealedFrames::sendWaiting() {
+  bool all = true;
+  for (int64_t receiver = 0; receiver < link.ranks(); ++receiver) {
+    std::deque<FrameBytes> &waiting = at(receiver).waiting;
+    if (!link.state(receiver).ok())
+      waiting.clear();
+    while (!waiting.empty() && send(receiver, waiting.front()))
+      waiting.pop_front();
+    all &= waiting.empty();
+  }
+  return all;
+}
+
+void SealedFrames::onFrame(const std::byte *data, size_t bytes) {
+  Result<Envelope> envelope = parseEnvelope(data, bytes);
+  if (!envelope.ok() || envelope->sender < 0 || envelope->sender >= link.ranks() ||
+      envelope->sender == link.rank())
+    return;
+  Peer &peer = at(envelope->sender);
+  // A number that came before is of a frame that somebody repeats.
+  if (envelope->number <= peer.received ||
+      !areEqual(macOf(link.rank(), data, bytes - envelope->mac.size()), envelope->mac))
+    return;
+  peer.received = envelope->number;
+  Result<Frame> frame = parseFrame(envelope->frame, envelope->frameBytes);
+  if (frame.ok())
+    handler(envelope->sender, *frame);
+}
+
+} // namespace braid::runtime::net

@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Faults across test hosts while a program of three ranks runs over UCX: who is named and when, that nothing is left, and that the
+next program runs. Slow links and small packets are no faults."""
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from braidtest import BIN, RANK_FAILED, ROOT, braid
+
+sys.path.insert(0, str(ROOT / "test/lab"))
+from lab import Lab, LabUnavailable  # noqa: E402
+from peers import collectives  # noqa: E402
+
+LIMIT = 2
+PORT = 4712
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory):
+    """The bundle of all_reduces, and the options that give it values and check its result."""
+    made = {}
+
+    def compiled(ranks, elements):
+        if (ranks, elements) not in made:
+            folder = tmp_path_factory.mktemp("program")
+            text, given, expected = collectives("all_reduce", elements, ranks, 1)
+            (folder / "program.mlir").write_text(text)
+            np.save(folder / "x.npy", given)
+            np.save(folder / "y0.npy", expected)
+            braid("compile", folder / "program.mlir", "-o", folder / "program.braid")
+            made[ranks, elements] = [folder / "program.braid", "--input", f"x0={folder / 'x.npy'}", "--check", folder / "y0.npy"]
+        return made[ranks, elements]
+    return compiled
+
+
+@pytest.fixture(scope="module")
+def lab():
+    try:
+        with Lab(hosts=3) as made:
+            yield made
+    except LabUnavailable as error:
+        pytest.skip(f"no test hosts here: {error}")
+
+
+def inside(lab, host, command):
+    done = lab.run(host, ["sh", "-c", command], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done
+    return done.stdout
+
+
+def until(condition, seconds=60):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it never happened"
+        time.sleep(0.02)
+
+
+def processes(lab, host):
+    """Those of Braid, by number; each host numbers its own."""
+    found = inside(lab, host, "for p in /proc/[0-9]*; do read -r name < $p/comm && echo ${p#/proc/} $name; done 2>/dev/null; true")
+    return [int(line.split()[0]) for line in found.splitlines() if line.split()[1:2] == ["braid-run"]]
+
+
+def expect_nothing_left(lab, hosts):
+    for host in hosts:
+        until(lambda host=host: not processes(lab, host))
+        assert inside(lab, host, "ls -A /dev/shm $TMPDIR; true").split() == ["/dev/shm:", f"/tmp/braid-lab-{lab.name}/tmp{host}:"]
+
+
+class Ranks:
+    """A rank on each host, in processes that end by themselves."""
+
+    def __init__(self, lab, words, repeat=10**9, limit=LIMIT):
+        self.lab = lab
+        self.count = lab.shape.hosts
+        variables = {"BRAID_SIZE": str(self.count), "BRAID_RENDEZVOUS": f"tcp://{lab.addresses[0]}:{PORT}"}
+        command = [BIN / "braid-run", *words, "--repeat", repeat, "--time-limit", limit]
+        self.processes = [lab.popen(host, command, env={**os.environ, **variables, "BRAID_RANK": str(host)},
+                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for host in range(self.count)]
+
+    def await_runs(self):
+        """Returns when every rank has sent many messages."""
+        def packets(host):
+            return int(inside(self.lab, host, "cat /sys/class/net/e0/statistics/tx_packets"))
+        before = [packets(host) for host in range(self.count)]
+        until(lambda: all(packets(host) > before[host] + 2000 for host in range(self.count)))
+        assert all(process.poll() is None for process in self.processes), [process.communicate() for process in self.processes]
+
+    def ends(self, hosts, seconds=60):
+        """When each of these ends, and what it says then."""
+        ended = {}
+        end = time.monotonic() + seconds
+        while len(ended) < len(hosts):
+            assert time.monotonic() < end, f"only {list(ended)} have ended"
+            for host in hosts:
+                if host not in ended and self.processes[host].poll() is not None:
+                    ended[host] = time.monotonic()
+            time.sleep(0.01)
+        return {host: (ended[host], self.processes[host].returncode, self.processes[host].stderr.read()) for host in hosts}
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for process in self.processes:
+            process.kill()
+            process.wait()
+            process.stdout.close()
+            process.stderr.close()
+
+
+def expect_that_it_runs(lab, words, limit, repeat=3):
+    with Ranks(lab, words, repeat=repeat, limit=limit) as ranks:
+        said = [process.communicate(timeout=120) for process in ranks.processes]
+        assert [process.returncode for process in ranks.processes] == [0] * ranks.count, said
+        assert "check y0" in said[0][0] and "passed" in said[0][0]
+
+
+FAULTS = {
+    "killed": lambda lab, host: inside(lab, host, f"kill -9 {processes(lab, host)[0]}"),
+    "stopped": lambda lab, host: inside(lab, host, f"kill -STOP {processes(lab, host)[0]}"),
+    "down": lambda lab, host: lab.link(host, "down"),
+    "mute": lambda lab, host: lab.link(host, "mute"),
+    "deaf": lambda lab, host: lab.link(host, "deaf"),
+}
+
+
+# The others have limits of seconds, which a machine that runs other tests beside them exceeds: they run alone, with --long.
+ALWAYS = [("killed", 1)]
+
+
+@pytest.mark.parametrize("fault,lost", [
+    pytest.param(fault, lost, marks=[] if (fault, lost) in ALWAYS else pytest.mark.long) for fault in FAULTS for lost in (0, 1)])
+def test_a_lost_rank_is_named(fault, lost, lab, program):
+    words = program(3, 3 << 10)
+    others = [host for host in range(3) if host != lost]
+    try:
+        with Ranks(lab, words) as ranks:
+            ranks.await_runs()
+            FAULTS[fault](lab, lost)
+            begin = time.monotonic()
+            for host, (end, code, said) in ranks.ends(others).items():
+                print(f"{fault} rank {lost}, rank {host} after {end - begin:.2f} s: {said.strip()}")
+                assert code == RANK_FAILED and said.count("error:") == 1, said
+                assert f"rank {lost} (host{lost})" in said and "all_reduce 'call.0'" in said, said
+                assert end - begin < LIMIT + 1 + 10, said  # the limit and a second, on a machine that does much else
+            if fault == "stopped":
+                inside(lab, lost, f"kill -CONT {processes(lab, lost)[0]}")
+            if fault != "killed":
+                assert list(ranks.ends([lost]).values())[0][1] == RANK_FAILED
+    finally:
+        lab.link(lost, "up")
+    expect_nothing_left(lab, range(3))
+    expect_that_it_runs(lab, words, limit=30)
+
+
+def test_a_host_without_power_is_named(program):
+    words = program(3, 3 << 10)
+    with Lab(hosts=3) as lab:
+        with Ranks(lab, words) as ranks:
+            ranks.await_runs()
+            lab.off(1)
+            for _, code, said in ranks.ends([0, 2]).values():
+                assert code == RANK_FAILED and "rank 1 (host1)" in said and "all_reduce 'call.0'" in said, said
+        expect_nothing_left(lab, [0, 2])
+
+
+@pytest.mark.parametrize("victim", ["launcher", "starter"])
+def test_a_killed_launcher_leaves_no_process(victim, lab, program):
+    """Neither does one of the processes that it starts on the hosts."""
+    words = [BIN / "braid-run", *program(3, 3 << 10), "--repeat", 10**9, "--time-limit", LIMIT, "--hosts", ",".join(lab.addresses),
+             "--agent", lab.agent]
+    launcher = lab.popen(0, words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        # The starter and the rank, and on the first host the launcher.
+        until(lambda: [len(processes(lab, host)) for host in range(3)] == [3, 2, 2])
+        before = int(inside(lab, 2, "cat /sys/class/net/e0/statistics/tx_packets"))
+        until(lambda: int(inside(lab, 2, "cat /sys/class/net/e0/statistics/tx_packets")) > before + 2000)
+        host = 0 if victim == "launcher" else 1
+        inside(lab, host, f"kill -9 {min(processes(lab, host))}")
+        said = launcher.communicate(timeout=60)
+        assert launcher.returncode == (128 + signal.SIGKILL if victim == "launcher" else RANK_FAILED), said
+        if victim == "starter":
+            assert "10.77.0.2" in said[1] or "rank 1 (host1)" in said[1], said
+    finally:
+        launcher.kill()
+        launcher.wait()
+    expect_nothing_left(lab, range(3))
+
+
+def test_a_slow_link_is_no_stall(program):
+    """The collective takes longer than the limit, and its pieces arrive one after another."""
+    with Lab(hosts=2, rate="1mbit") as lab:
+        begin = time.monotonic()
+        expect_that_it_runs(lab, program(2, 1 << 18), limit=6, repeat=1)
+        assert time.monotonic() - begin > 6
+
+
+def test_small_packets(program):
+    with Lab(hosts=2, rate="100mbit", mtu=576) as lab:
+        expect_that_it_runs(lab, program(2, 1 << 18), limit=10)
