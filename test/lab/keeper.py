@@ -45,6 +45,7 @@ class Shape:
     share: float = 0.0  # of one processor for each host; 0: no quota
     mtu: int = 1500
     clock: int = 0  # seconds that each host's monotonic clock is ahead of the one before it
+    congestion: str = "cubic"  # how TCP controls congestion; this is Linux's own choice, a machine's may be another
 
     def check(self):
         if not 1 <= self.hosts <= MAX_HOSTS:
@@ -58,6 +59,8 @@ class Shape:
             raise LabError(f"an MTU is from 576 to 9000 bytes, got {self.mtu}")
         if not 0 <= self.clock <= 10**6:
             raise LabError(f"clocks are 0 to 1000000 s apart, got {self.clock}")
+        if not re.fullmatch(r"[a-z0-9_-]{1,15}", self.congestion):
+            raise LabError(f"congestion control is a name of this system, such as cubic, reno or bbr; got '{self.congestion}'")
         return self
 
     def burst_bytes(self):
@@ -209,8 +212,18 @@ class Keeper:
     def within(self, process, *words):
         command("nsenter", f"--net=/proc/{process.pid}/ns/net", *words)
 
+    def control_congestion(self, process):
+        """In a process's network namespace, as the machine's own choice would depend on the machine."""
+        try:
+            self.within(process, "sh", "-c", f"echo {self.shape.congestion} > /proc/sys/net/ipv4/tcp_congestion_control")
+        except LabUnavailable:
+            available = pathlib.Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
+            raise LabUnavailable(f"TCP cannot control congestion by {self.shape.congestion} here, only by "
+                                 f"{', '.join(available)}") from None
+
     def connect(self, switch, process, host):
         """A cable from a host to the switch, shaped at both ends."""
+        self.control_congestion(process)
         mtu = ["mtu", str(self.shape.mtu)]
         command("ip", "link", "add", "e0", *mtu, "netns", str(process.pid), "type", "veth", "peer", "name", f"p{host}", *mtu,
                 "netns", str(switch.pid))

@@ -145,10 +145,13 @@ def add_shape(parser):
     parser.add_argument("--mtu", type=int, default=1500, help="576 to 9000 (default: 1500)")
     parser.add_argument("--clock", type=int, default=0, metavar="SECONDS",
                         help="that each host's monotonic clock is ahead of the one before it (default: 0, one clock)")
+    parser.add_argument("--congestion", default="cubic", metavar="NAME",
+                        help="how TCP controls congestion, such as reno or bbr (default: cubic, as Linux does)")
 
 
 def shape_of(arguments):
-    return Shape(arguments.hosts, arguments.rate, arguments.burst, arguments.share, arguments.mtu, arguments.clock).check()
+    return Shape(arguments.hosts, arguments.rate, arguments.burst, arguments.share, arguments.mtu, arguments.clock,
+                 arguments.congestion).check()
 
 
 def run_up(arguments):
@@ -210,7 +213,8 @@ def run_list(_):
         try:
             shape = Shape(**json.loads((folder_of(name) / "lab.json").read_text()))
             print(f"{name}: {shape.hosts} hosts, {shape.rate}, bursts of {shape.burst_bytes()} bytes, "
-                  f"{f'{shape.share} processors each' if shape.share else 'no quota'}, MTU {shape.mtu}")
+                  f"{f'{shape.share} processors each' if shape.share else 'no quota'}, MTU {shape.mtu}, "
+                  f"TCP with {shape.congestion}")
         except (OSError, ValueError, TypeError):
             print(f"{name}: not up; lab.py down {name} removes what is left of it")
     return 0

@@ -111,12 +111,12 @@ def run(arguments):
             for rate in arguments.rates:
                 for hosts in arguments.hosts:
                     share = arguments.share if arguments.share is not None else min(0.9 * each, 0.9 * os.cpu_count() / hosts)
-                    with Lab(hosts=hosts, rate=rate, share=share) as lab:
+                    with Lab(hosts=hosts, rate=rate, share=share, congestion=arguments.congestion) as lab:
                         places = ",".join(f"{address}:{each}" for address in lab.addresses)
                         complete &= row(
                             f"{hosts} hosts at {rate}, {each} {'rank' if each == 1 else 'ranks'} each, {share:.2f} processors each",
                             {"hosts": hosts, "ranks_per_host": each, "rate_bits_per_s": rate_bits(rate),
-                             "processors_per_host": share},
+                             "processors_per_host": share, "congestion_control": arguments.congestion},
                             lambda words, _, lab=lab, places=places: lab.popen(
                                 0, [*words, "--hosts", places, "--agent", lab.agent], **PIPES))
     if arguments.json:
@@ -144,4 +144,5 @@ def add_arguments(parser):
     parser.add_argument("--rounds", type=argument(number(1, 1000)), default=3, metavar="N",
                         help="the plans take turns so often, and the median of each counts (default: 3)")
     parser.add_argument("--limit", type=float, default=600, metavar="SECONDS", help="for a plan in a round (default: 600)")
+    parser.add_argument("--congestion", default="cubic", metavar="NAME", help="how TCP controls congestion (default: cubic)")
     parser.add_argument("--json", metavar="FILE", help="also write all figures, with units in their names")

@@ -65,8 +65,7 @@ def machine():
     lines = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     found = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in lines)}
     model = f"{found.get('model name', 'unknown processor')} (family {found.get('cpu family', '?')}, model {found.get('model', '?')})"
-    control = pathlib.Path("/proc/sys/net/ipv4/tcp_congestion_control").read_text(encoding="utf-8").strip()
-    return f"{model}, {os.cpu_count()} cores, Linux {platform.release()}, TCP with {control}; {load()}"
+    return f"{model}, {os.cpu_count()} cores, Linux {platform.release()}; {load()}"
 
 
 def load():
@@ -141,14 +140,15 @@ def run(arguments):
             share = arguments.share if arguments.share is not None else min(0.9 * each, 0.9 * os.cpu_count() / hosts)
             words, total = cases(arguments, hosts, rate)
             setting = {"hosts": hosts, "ranks_per_host": each, "rate_bits_per_s": rate_bits(rate), "processors_per_host": share,
+                       "congestion_control": arguments.congestion,
                        "load_average": os.getloadavg()[0]}
             before = load()
-            with Lab(hosts=hosts, rate=rate, share=share) as lab:
+            with Lab(hosts=hosts, rate=rate, share=share, congestion=arguments.congestion) as lab:
                 results = run_setting(runners, lambda runner, words: runner.on_hosts(lab, each, words, limit(total)), words,
                                       record, setting, arguments.rounds)
             quota = f"{share:.2f} processors each" if share else "no quota"
             print_table(f"{hosts} hosts at {rate}, {each} {'rank' if each == 1 else 'ranks'} each, bursts of "
-                        f"{lab.shape.burst_bytes()} bytes, {quota}; {before}:", runners, results, hosts, rate, arguments)
+                        f"{lab.shape.burst_bytes()} bytes, TCP with {arguments.congestion}, {quota}; {before}:", runners, results, hosts, rate, arguments)
             complete &= len(results) == len(runners)
     for ranks in arguments.ranks:
         words, total = cases(arguments, ranks, None)
@@ -215,4 +215,5 @@ def add_arguments(parser):
                         help=f"some of {','.join(runner.short for runner in RUNNERS)} (default: all)")
     parser.add_argument("--share", type=float, metavar="X",
                         help="each host's quota, in processors; 0: none (default: 0.9 of the machine, by hosts, at most 0.9)")
+    parser.add_argument("--congestion", default="cubic", metavar="NAME", help="how TCP controls congestion (default: cubic)")
     parser.add_argument("--json", metavar="FILE", help="also write all figures, with units in their names")

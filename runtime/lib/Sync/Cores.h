@@ -29,7 +29,7 @@ double usableCores(const std::string &root = "");
 /// How a waiting thread spins before it sleeps. Where runnable threads outnumber the cores
 /// (`usableCores`), the awaited thread may need the core, so that the waiting one yields it. Under
 /// a quota of processor time, of which there is less than of the `allowed` cores, polling takes
-/// this time from those that compute.
+/// this time from those that compute, unless it is enough for nearly all threads at once.
 SpinLimit spinFor(int64_t runnableThreads, double usable, size_t allowed);
 SpinLimit spinFor(int64_t runnableThreads);
 

@@ -81,6 +81,8 @@ TEST(UsableCores, ThreadsThatOutnumberCoresYieldOrSleepSoon) {
   // Polling would take from the quota.
   EXPECT_FALSE(spinFor(1, 0.5, 1).yields);
   EXPECT_LT(spinFor(1, 0.5, 1).ns, spinFor(1, 1, 1).ns);
+  EXPECT_EQ(spinFor(1, 0.9, 2).ns, spinFor(1, 2, 2).ns); // nearly a core for the one thread
+  EXPECT_LT(spinFor(2, 0.9, 2).ns, spinFor(1, 2, 2).ns);
   EXPECT_LT(spinFor(3, 1, 2).ns, spinFor(3, 2, 2).ns);
 }
 
