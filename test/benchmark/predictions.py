@@ -110,8 +110,8 @@ def main():
     parser.add_argument("--transports", nargs="+", default=["threads", "shm"], choices=["threads", "shm"])
     parser.add_argument("--loads", type=int, default=6, help="loads of each program, in turn (default: 6)")
     parser.add_argument("--between", type=int, default=0, help="bytes that a rank uses between two collectives (default: 0)")
-    parser.add_argument("--bytes", type=int, nargs="+", default=[4096 * 4**i for i in range(8)],
-                        help="of the larger of a rank's input and output (default: 4 KiB to 64 MiB)")
+    parser.add_argument("--bytes", type=int, nargs="*", default=[4096 * 4**i for i in range(8)],
+                        help="of the larger of a rank's input and output; none: no collectives (default: 4 KiB to 64 MiB)")
     parser.add_argument("--models", nargs="*", default=list(MODELS), choices=list(MODELS))
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:

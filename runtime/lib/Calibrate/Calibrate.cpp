@@ -220,7 +220,8 @@ Result<Calibration> calibrate(const CalibrateOptions &options) {
       return measureRows(*crew, options.quick, options.rowKernels.get(), machine.compute.back());
     });
     parts.emplace_back("attention" + on, [&] {
-      return measureAttention(*crew, options.quick, machine.compute.back());
+      return measureAttention(*crew, options.quick, memoryPool(*machine.processor),
+                              machine.compute.back());
     });
     parts.emplace_back("matmul" + on, [&]() -> Status {
       RETURN_IF_ERROR(measureMatmuls(*crew, options.quick, machine.compute.back()));

@@ -112,16 +112,23 @@ private:
   std::vector<std::vector<std::byte>> scratch{1};
 };
 
+/// A library kernel with one or several sets of arguments, which it takes in turn.
 class LibraryWork : public CommandWork {
 public:
-  Status start(const LibraryArguments &arguments) {
-    ASSIGN_OR_RETURN(command, resolveLibrary(arguments, {1, vectorKernels().queryBlock, nullptr}));
+  Status start(const std::vector<LibraryArguments> &sets) {
+    for (const LibraryArguments &arguments : sets) {
+      ASSIGN_OR_RETURN(LibraryCommand command,
+                       resolveLibrary(arguments, {1, vectorKernels().queryBlock, nullptr}));
+      commands.push_back(std::move(command));
+    }
     return {};
   }
+  void prepare() override { current = (current + 1) % commands.size(); }
 
 private:
-  void perform(ExecutionContext &context) override { command->run(source, context); }
-  LibraryCommand command;
+  void perform(ExecutionContext &context) override { commands[current]->run(source, context); }
+  std::vector<LibraryCommand> commands;
+  size_t current = 0;
 };
 
 class RowWorkRun : public CommandWork {
@@ -180,6 +187,8 @@ public:
     at += 64;
   }
   LibraryArguments arguments;
+  /// Behind the operands.
+  std::byte *end() const { return at; }
 
 private:
   std::byte *at;
@@ -222,10 +231,13 @@ Status measureMatmuls(const Crew &crew, bool quick, cost::ComputeRates &rates) {
   return {};
 }
 
-Status measureAttention(const Crew &crew, bool quick, cost::ComputeRates &rates) {
+Status measureAttention(const Crew &crew, bool quick, size_t poolBytes, cost::ComputeRates &rates) {
   const Sizes &s = sizes(quick);
-  // Several heads, so that one follows the other as in a layer.
+  const size_t pool = std::min(poolBytes, kernelMemoryBytes(quick));
+  // Several heads, so that one follows the other as in a layer, at places that are taken in turn,
+  // as products and collectives came between what wrote the operands and this.
   constexpr int64_t kHeads = 4;
+  constexpr size_t kMostSets = 32;
   for (int64_t rows : s.queryRows)
     for (int64_t keys : s.keys)
       for (int64_t dim : s.headDims)
@@ -235,24 +247,33 @@ Status measureAttention(const Crew &crew, bool quick, cost::ComputeRates &rates)
               const Timing timing,
               crew.measure(
                   [&](std::byte *memory) {
-                    Arguments a("attention", memory);
-                    // No more positions than keys; then several query heads share a
-                    // key head.
+                    // No more positions than keys; then several query heads share a key head.
                     const int64_t positions = std::min(rows, keys);
-                    a.add("query", {1, positions, kHeads * (rows / positions), dim});
-                    a.add("key", {1, keys, kHeads, dim});
-                    a.add("value", {1, keys, kHeads, dim});
-                    a.add("out", {1, positions, kHeads * (rows / positions), dim});
-                    a.addOnes("mask", {1, keys});
-                    // The rows are the last ones of as many positions as there are
-                    // keys.
-                    if (causal && positions < keys)
-                      a.addInteger("position_offset", keys - positions);
-                    a.arguments.integers = {causal};
-                    a.arguments.numbers = {0.125};
-                    flops = a.arguments.kernel->flops(a.arguments) *
+                    std::vector<LibraryArguments> sets;
+                    const std::byte *begin = memory;
+                    // As many as the pool holds, but no more than are measured.
+                    for (size_t own = 0;
+                         sets.empty() || (sets.size() < kMostSets &&
+                                          static_cast<size_t>(memory - begin) + own <= pool);) {
+                      Arguments a("attention", memory);
+                      a.add("query", {1, positions, kHeads * (rows / positions), dim});
+                      a.add("key", {1, keys, kHeads, dim});
+                      a.add("value", {1, keys, kHeads, dim});
+                      a.add("out", {1, positions, kHeads * (rows / positions), dim});
+                      a.addOnes("mask", {1, keys});
+                      // The rows are the last ones of as many positions as there are keys.
+                      if (causal && positions < keys)
+                        a.addInteger("position_offset", keys - positions);
+                      a.arguments.integers = {causal};
+                      a.arguments.numbers = {0.125};
+                      own = static_cast<size_t>(a.end() - memory);
+                      memory = a.end();
+                      sets.push_back(std::move(a.arguments));
+                    }
+                    const LibraryArguments &first = sets.front();
+                    flops = first.kernel->flops(first) *
                             (causal ? cost::causalPart(positions, keys, positions < keys) : 1);
-                    return started(std::make_unique<LibraryWork>(), a.arguments);
+                    return started(std::make_unique<LibraryWork>(), sets);
                   },
                   repetitions(quick)));
           rates.attention.push_back({rows, keys, dim, causal, flops / timing.leastSeconds});
@@ -279,7 +300,7 @@ Status measureRows(const Crew &crew, bool quick, const Bundle *bundle, cost::Com
                                               a.add("sin", {rows, 32});
                                               a.add("out", {1, rows, 8, 64});
                                               return started(std::make_unique<LibraryWork>(),
-                                                             a.arguments);
+                                                             std::vector{a.arguments});
                                             },
                                             repetitions(quick)));
   rates.rowOperations.push_back(
@@ -291,7 +312,7 @@ Status measureRows(const Crew &crew, bool quick, const Bundle *bundle, cost::Com
                                              a.add("sin", {rows, 32});
                                              a.arguments.numbers.assign(33, 0.5);
                                              return started(std::make_unique<LibraryWork>(),
-                                                            a.arguments);
+                                                            std::vector{a.arguments});
                                            },
                                            repetitions(quick)));
   rates.rowOperations.push_back(

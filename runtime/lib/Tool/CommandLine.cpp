@@ -193,8 +193,8 @@ std::optional<int> parseCommandLine(int argc, const char *const *argv, const Run
       ->group(how);
   app.add_option(
          "--spin-us", world.spinMicroseconds,
-         "poll for this long before a waiting thread sleeps (default: 50, or 1 if threads need "
-         "more than the quota of processor time that this process may use)")
+         "poll for this long before a waiting thread sleeps (default: 50, or 1 under a quota of "
+         "processor time that is less than 0.8 of what the threads need)")
       ->type_name("MICROSECONDS")
       ->check(CLI::Range(0.0, 1e6).description(""))
       ->group(how);
