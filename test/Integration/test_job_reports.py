@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from braidtest import BAD_INPUT, BIN, RANK_FAILED, braid_run
+from braidtest import BAD_INPUT, BIN, RANK_FAILED, braid, braid_run
 from lab import Lab, LabUnavailable
 
 pytestmark = pytest.mark.usefixtures("ucx")
@@ -76,6 +76,33 @@ def test_no_rank_leaves_a_collective_before_the_last_has_come(hosts, bundle_of, 
         assert {call["pid"] for call in calls} == {0, 1} and len(calls) == 2, calls
         begun = [call["ts"] - call["args"].get("beside_older_s", 0) * 1e6 for call in calls]
         assert max(begun) <= min(call["ts"] + call["dur"] for call in calls) + 2 * error + 1, calls
+
+
+def test_what_was_predicted_of_a_job(hosts, bundle_of, tmp_path):
+    """Of each collective, over hosts and within one, beside what it took; without a trace nothing else changes."""
+    machine, report_path = tmp_path / "machine.json", tmp_path / "report.json"
+    braid("calibrate", "--quick", "--max-load", 1000, "--transports", "shm", "-o", machine)
+    done = hosts.run(0, [str(word) for word in [BIN / "braid", "calibrate", "--links", "--quick", "--hosts", "host0,host1,host2",
+                                                "--agent", hosts.agent, "-o", machine]], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    done = run_on(hosts, (1, 2, 1), bundle_of("hierarchical.mlir"), "--repeat", 5, "--machine", machine, "--report", report_path)
+    assert "predicted on" in done.stdout, done.stdout
+    report = json.loads(report_path.read_text())
+    prediction = report["prediction"]
+    assert "missing" not in prediction
+    predicted = {one["identity"]: one for one in prediction["collectives"]}
+    assert predicted.keys() == {one["identity"] for one in report["collectives"]} and predicted
+    for one in prediction["run"], *predicted.values():
+        assert one["predicted_s"] > 0 and 0 < one["least_measured_s"] <= one["measured_s"], one
+        assert one["error"] == pytest.approx(one["predicted_s"] / one["measured_s"] - 1)
+    assert prediction["run"]["measured_s"] == report["median_run_s"]
+    # A run is no shorter than the rank that waits for none.
+    assert all(one["least_measured_s"] <= max(report["run_s"]) for one in predicted.values())
+    # A file that lacks the link predicts nothing, and says what is missing.
+    content = json.loads(machine.read_text())
+    machine.write_text(json.dumps({**content, "links": []}))
+    run_on(hosts, (1, 2, 1), bundle_of("hierarchical.mlir"), "--machine", machine, "--report", report_path)
+    assert "the machine file has no link between hosts" in json.loads(report_path.read_text())["prediction"]["missing"]
 
 
 def test_a_trace_that_cannot_be_written_fails_once(hosts, bundle_of, tmp_path):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Predicted beside measured times: of the collectives of this host by kind, size, transport and number of ranks, and of the
-layers of models at shapes that no calibration measures.
+layers of models at shapes that no calibration measures; with --hosts, the same over test hosts.
 
 Calibrates first, unless a machine file is given. A collective's time is the least, over several loads of a program, of the
 median over its repetitions, behind a copy that writes its input; a layer's that of the fastest run. Errors are predicted /
@@ -11,12 +11,20 @@ import argparse
 import json
 import os
 import pathlib
+import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
 
+import numpy as np
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "test" / "lab"))
+import peers  # noqa: E402
+from lab import Lab  # noqa: E402
+from table import OPERATIONS  # noqa: E402
+
 BIN = ROOT / "build" / "bin"
 # Configurations as published by the models' authors, with fewer layers, which are all alike. (batch, sequence) are none of
 # those that docs/costs.md reports.
@@ -53,32 +61,25 @@ def text_of(size):
     return f"{size >> 20} MiB" if size >= 1 << 20 else f"{size >> 10} KiB"
 
 
-def collectives(machine, args):
-    for transport in args.transports:
-        for ranks in args.ranks:
-            rows = {}
-            output = checked([BIN / "BraidCollectiveTimes", machine, transport, ranks, args.loads, args.between, "all",
-                              *args.bytes])
-            for line in output.splitlines():
-                row = json.loads(line)
-                rows.setdefault(row["kind"], {})[row["bytes"]] = (row["predicted_s"], row["least_median_s"])
-            print(f"\n{transport}, {ranks} ranks: measured us (error), load average {os.getloadavg()[0]:.1f}\n")
-            print("| collective | " + " | ".join(text_of(size) for size in args.bytes) + " |")
-            print("| --- |" + " ---: |" * len(args.bytes))
-            errors = []
-            for kind, sizes in rows.items():
-                cells = []
-                for size in args.bytes:
-                    predicted, measured = sizes[size]
-                    errors.append(predicted / measured - 1)
-                    cells.append(f"{measured * 1e6:.4g} ({errors[-1] * 100:+.0f} %)")
-                print(f"| {kind} | " + " | ".join(cells) + " |")
-            print(f"\nerrors: {summary(errors)}", flush=True)
+def print_errors(rows, sizes):
+    """rows: {kind: {size: (predicted, measured)}}"""
+    print("| collective | " + " | ".join(text_of(size) for size in sizes) + " |")
+    print("| --- |" + " ---: |" * len(sizes))
+    errors = []
+    for kind, of_kind in rows.items():
+        cells = []
+        for size in sizes:
+            predicted, measured = of_kind[size]
+            errors.append(predicted / measured - 1)
+            cells.append(f"{measured * 1e6:.4g} ({errors[-1] * 100:+.0f} %)")
+        print(f"| {kind} | " + " | ".join(cells) + " |")
+    print(f"\nerrors: {summary(errors)}", flush=True)
 
 
-def layers(machine, args, folder):
-    print("\nLayers, of the least times, two ranks of one thread\n")
-    print("| model | batch x tokens | transport | layers, median (largest) | collectives, median | load average |")
+def layers(args, folder, ranks, places):
+    """places: name of a place -> a function of a program's path and the report's that runs it there."""
+    print(f"\nLayers, of the least times, {ranks} ranks of one thread\n")
+    print("| model | batch x tokens | where | layers, median (largest) | collectives, median | load average |")
     print("| --- | ---: | --- | ---: | ---: | ---: |")
     for name in args.models:
         config, shapes = MODELS[name]
@@ -86,21 +87,74 @@ def layers(machine, args, folder):
         path.write_text(json.dumps(config))
         for batch, tokens in shapes:
             checked([BIN / "braid", "import", path, "--batch", batch, "--seq", tokens, "-o", folder / "model.mlir"])
-            checked([BIN / "braid", "compile", folder / "model.mlir", "--mesh", "tp=2", "--isa", "host",
+            checked([BIN / "braid", "compile", folder / "model.mlir", "--mesh", f"tp={ranks}", "--isa", "host",
                      "-o", folder / "model.braid"])
-            for transport in args.transports:
-                checked([BIN / "braid", "run", folder / "model.braid", "--random-weights", 1, "--random-inputs", 1,
-                         "--warmup", 2, "--repeat", 15, "--pin", "--transport", transport, "--machine", machine,
-                         "--report", folder / "report.json"])
+            for place, run in places.items():
+                run([folder / "model.braid", "--random-weights", 1, "--random-inputs", 1, "--warmup", 2, "--repeat", 15,
+                     "--report", folder / "report.json"])
                 prediction = json.loads((folder / "report.json").read_text())["prediction"]
                 if "missing" in prediction:
                     sys.exit(f"predictions: error: {name}: {prediction['missing']}")
                 calls = [c["error_of_least"] for c in prediction["calls"]]
                 sums = [c["error_of_least"] for c in prediction["collectives"]]
                 largest = max(calls, key=abs)
-                print(f"| {name} | {batch} x {tokens} | {transport} | {statistics.median(calls) * 100:+.1f} % "
+                print(f"| {name} | {batch} x {tokens} | {place} | {statistics.median(calls) * 100:+.1f} % "
                       f"({largest * 100:+.1f} %) | {statistics.median(sums) * 100:+.1f} % | {os.getloadavg()[0]:.1f} |",
                       flush=True)
+
+
+def on_this_host(machine, args, folder):
+    if args.bytes:
+        for transport in args.transports:
+            for ranks in args.ranks:
+                rows = {}
+                output = checked([BIN / "BraidCollectiveTimes", machine, transport, ranks, args.loads, args.between, "all",
+                                  *args.bytes])
+                for line in output.splitlines():
+                    row = json.loads(line)
+                    rows.setdefault(row["kind"], {})[row["bytes"]] = (row["predicted_s"], row["least_median_s"])
+                print(f"\n{transport}, {ranks} ranks: measured us (error), load average {os.getloadavg()[0]:.1f}\n")
+                print_errors(rows, args.bytes)
+    if args.models:
+        layers(args, folder, 2, {
+            transport: lambda words, transport=transport: checked(
+                [BIN / "braid-run", *words, "--pin", "--transport", transport, "--machine", machine])
+            for transport in args.transports})
+
+
+def on_hosts(machine, args, folder, hosts, rate):
+    """A rank on each of some test hosts, without quotas: a machine file tells of whole cores."""
+    with Lab(hosts=hosts, rate=rate) as lab:
+        def there(tool, words):
+            done = lab.run(0, [str(word) for word in [BIN / tool, *words, "--hosts", ",".join(lab.addresses), "--agent",
+                                                      lab.agent]], capture_output=True, text=True, timeout=600)
+            if done.returncode:
+                sys.exit(f"predictions: error: {tool} over hosts ended with status {done.returncode}\n{done.stdout}{done.stderr}")
+        links = folder / "links.json"
+        shutil.copy(machine, links)
+        there("braid", ["calibrate", "--links", "-o", links])
+        rows = {}
+        for operation in OPERATIONS if args.bytes else ():
+            for size in args.bytes:
+                calls = max(1, min(16, (64 << 20) // size))
+                text, given, _ = peers.collectives(operation, size // 4 // hosts * hosts, hosts, calls)
+                (folder / "program.mlir").write_text(text)
+                np.save(folder / "x.npy", given)
+                checked([BIN / "braid", "compile", folder / "program.mlir", "-o", folder / "program.braid"])
+                there("braid-run", [folder / "program.braid", *(word for call in range(calls) for word in
+                                                                ("--input", f"x{call}={folder / 'x.npy'}")),
+                                    "--warmup", 1, "--repeat", 5, "--machine", links, "--report", folder / "report.json",
+                                    "--time-limit", 300])
+                prediction = json.loads((folder / "report.json").read_text())["prediction"]
+                if "missing" in prediction:
+                    sys.exit(f"predictions: error: {operation}: {prediction['missing']}")
+                rows.setdefault(operation, {})[size] = tuple(
+                    statistics.median(c[key] for c in prediction["collectives"]) for key in ("predicted_s", "measured_s"))
+        if rows:
+            print(f"\n{hosts} hosts at {rate}, a rank each: measured us (error), load average {os.getloadavg()[0]:.1f}\n")
+            print_errors(rows, args.bytes)
+        if args.models:
+            layers(args, folder, hosts, {f"{hosts} hosts, {rate}": lambda words: there("braid-run", [*words, "--machine", links])})
 
 
 def main():
@@ -112,6 +166,9 @@ def main():
     parser.add_argument("--between", type=int, default=0, help="bytes that a rank uses between two collectives (default: 0)")
     parser.add_argument("--bytes", type=int, nargs="*", default=[4096 * 4**i for i in range(8)],
                         help="of the larger of a rank's input and output; none: no collectives (default: 4 KiB to 64 MiB)")
+    parser.add_argument("--hosts", type=int, nargs="*", default=[], metavar="N",
+                        help="instead of this host's transports: over so many test hosts (test/lab)")
+    parser.add_argument("--rates", nargs="+", default=["1gbit"], help="of the links between test hosts (default: 1gbit)")
     parser.add_argument("--models", nargs="*", default=list(MODELS), choices=list(MODELS))
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
@@ -120,10 +177,11 @@ def main():
         if not machine:
             machine = folder / "machine.json"
             print(checked([BIN / "braid", "calibrate", "--max-load", 1000, "-o", machine]), end="", flush=True)
-        if args.bytes:
-            collectives(machine, args)
-        if args.models:
-            layers(machine, args, folder)
+        if not args.hosts:
+            on_this_host(machine, args, folder)
+        for rate in args.rates:
+            for hosts in args.hosts:
+                on_hosts(machine, args, folder, hosts, rate)
     return 0
 
 

@@ -69,6 +69,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
       const Result<Network> network = networkOf(*machine, transport.name, sum.ranks, sum.topology);
       if (!network.ok())
         continue;
+      for (const double between : {0.0, 4096.0, 1e9})
+        expectTime(coldSeconds(sum, *network, between));
       const Result<ScheduleChoice> choice = leastTime(sum, *network);
       if (choice.ok())
         expectTime(choice->seconds);

@@ -18,14 +18,15 @@ namespace braid::runtime {
 
 namespace fb = braid::program;
 
-CommandTimes::CommandTimes(const cost::Machine &machine, const std::string &transport,
-                           int64_t ranks, int64_t threads)
-    : machine(machine), transport(transport),
-      operations(machine, {std::max<int64_t>(
-                               1, std::min(ranks * threads, static_cast<int64_t>(usableCores()))),
+// Ranks of "ucx" on one host reach each other as those of "shm".
+CommandTimes::CommandTimes(const cost::Machine &machine, const std::string &itsTransport,
+                           RankRange local, int64_t ranksOfHost, int64_t threads)
+    : machine(machine), transport(itsTransport == "ucx" ? "shm" : itsTransport), local(local),
+      operations(machine, {std::max<int64_t>(1, std::min(ranksOfHost * threads,
+                                                         static_cast<int64_t>(usableCores()))),
                            threads}) {
   for (const cost::Interference &beside : machine.interference)
-    if (beside.transport == transport && beside.ranks == ranks)
+    if (beside.transport == transport && beside.ranks == ranksOfHost)
       (beside.kind == "matmul" ? ofMatmul : ofMemory) = {beside.computeSlowdown,
                                                          beside.communicationSlowdown};
 }
@@ -34,6 +35,11 @@ const CommandTimes::Slowdown &CommandTimes::slowdown(const Command &command) con
   const bool multiplies = std::strcmp(command.operation, "matmul") == 0 ||
                           std::strcmp(command.operation, "attention") == 0;
   return multiplies ? ofMatmul : ofMemory;
+}
+
+size_t CommandTimes::localRanks(const ProcessGroup &group) const {
+  return static_cast<size_t>(std::count_if(group.ranks.begin(), group.ranks.end(),
+                                           [&](int64_t rank) { return local.contains(rank); }));
 }
 
 static double viewBytes(const fb::ViewT &view) {
@@ -76,10 +82,14 @@ ScheduleRequest CommandTimes::plannedRequest(const Collective &c) {
 
 Result<const cost::Network *> CommandTimes::networkFor(const Collective &c) const {
   const auto ranks = static_cast<int64_t>(c.group->ranks.size());
-  auto found = networks.find(ranks);
+  std::vector<int64_t> hosts;
+  for (int64_t position = 0; position < ranks; ++position)
+    hosts.push_back(c.group->topology.placeOf(position).host);
+  auto found = networks.find(hosts);
   if (found == networks.end()) {
-    ASSIGN_OR_RETURN(cost::Network network, cost::networkOf(machine, transport, ranks));
-    found = networks.emplace(ranks, std::move(network)).first;
+    ASSIGN_OR_RETURN(cost::Network network,
+                     cost::networkOf(machine, transport, ranks, c.group->topology));
+    found = networks.emplace(std::move(hosts), std::move(network)).first;
   }
   return &found->second;
 }
@@ -213,7 +223,7 @@ private:
     }
     Meeting &meeting = meetings[c.group];
     meeting.members.emplace_back(r, q);
-    if (meeting.members.size() < c.group->ranks.size())
+    if (meeting.members.size() < times.localRanks(*c.group))
       return;
     const Meeting all = std::move(meeting);
     meetings.erase(c.group);

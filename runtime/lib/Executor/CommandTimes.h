@@ -10,6 +10,7 @@
 #define BRAID_EXECUTOR_COMMANDTIMES_H
 
 #include "Commands.h"
+#include "braid/Base/PerRank.h"
 #include "braid/Cost/OperationTime.h"
 #include "braid/Cost/ScheduleTime.h"
 
@@ -22,9 +23,9 @@ namespace braid::runtime {
 /// The time of each command on its own.
 class CommandTimes {
 public:
-  /// For `ranks` ranks of this host with so many threads each.
-  CommandTimes(const cost::Machine &machine, const std::string &transport, int64_t ranks,
-               int64_t threads);
+  /// For the ranks of this process, and for so many ranks of its host with so many threads each.
+  CommandTimes(const cost::Machine &machine, const std::string &transport, RankRange local,
+               int64_t ranksOfHost, int64_t threads);
 
   /// That a launch reads and writes.
   static double bytesOf(const program::LaunchT &launch);
@@ -41,17 +42,20 @@ public:
   };
   /// Beside a command on the compute queue.
   const Slowdown &slowdown(const Command &command) const;
+  /// How many ranks of a group this process has.
+  size_t localRanks(const ProcessGroup &group) const;
 
 private:
   const cost::Machine &machine;
-  const std::string transport;
+  const std::string transport; ///< within a host
+  const RankRange local;
   const cost::OperationTimes operations;
   Slowdown ofMatmul, ofMemory;
   /// With the schedule that the transport has chosen.
   static ScheduleRequest plannedRequest(const Collective &collective);
   Result<const cost::Network *> networkFor(const Collective &collective) const;
   mutable std::vector<std::pair<ScheduleRequest, cost::CollectiveTime>> known;
-  mutable std::map<int64_t, cost::Network> networks; ///< by number of ranks
+  mutable std::map<std::vector<int64_t>, cost::Network> networks; ///< by the ranks' hosts
 };
 
 /// When a rank's queue is at a command.
@@ -62,8 +66,9 @@ struct CommandSpan {
 };
 
 /// The course of a run on paper: each queue does its commands in order, an event is there when it
-/// is recorded, and a collective begins when its last rank arrives. Spans by rank and queue, in
-/// order. The programs, of all ranks of the mesh, have estimates of all commands.
+/// is recorded, and a collective begins when its last rank of this process arrives: those of others
+/// are taken to come when its own do. Spans by rank and queue, in order. The programs, of all ranks
+/// of the process, have estimates of all commands.
 Result<std::vector<std::vector<std::vector<CommandSpan>>>>
 simulate(const std::vector<const RankProgram *> &programs, const CommandTimes &times);
 

@@ -6,6 +6,7 @@
 // One report of all processes of a job.
 //
 //===----------------------------------------------------------------------===//
+#include "Prediction.h"
 #include "ReportJson.h"
 #include "braid/Base/StatusMacros.h"
 #include "runtime/lib/Data/Json.h"
@@ -119,8 +120,11 @@ OrderedJson mergeReports(std::vector<OrderedJson> reports) {
   merged["bound_values_copied"] = mergeCopied(reports);
   OrderedJson perRank = OrderedJson::array(), processes = OrderedJson::array();
   OrderedJson cores = OrderedJson::array();
+  std::vector<OrderedJson> predictions;
   int64_t bytesSent = 0;
   for (OrderedJson &report : reports) {
+    if (report.contains("prediction"))
+      predictions.push_back(report.at("prediction"));
     bytesSent = std::max(bytesSent, report.at("bytes_sent_per_rank").get<int64_t>());
     cores.insert(cores.end(), report.at("pinned_cores").begin(), report.at("pinned_cores").end());
     OrderedJson process = {{"ranks", OrderedJson::array()}};
@@ -134,6 +138,9 @@ OrderedJson mergeReports(std::vector<OrderedJson> reports) {
       process[field] = report.at(field);
     processes.push_back(std::move(process));
   }
+  if (!predictions.empty())
+    merged["prediction"] = PredictionFigures::merged(predictions)
+                               .json(merged.at("median_run_s"), merged.at("min_run_s"));
   merged["bytes_sent_per_rank"] = bytesSent;
   merged["pinned_cores"] = cores;
   merged["per_rank"] = perRank;
@@ -152,6 +159,8 @@ Result<std::string> Execution::gatherReport() const {
   ASSIGN_OR_RETURN(const ClockMap clock, communicator->measureClock());
   OrderedJson own = state.report();
   addTo(own, state.model->processInfo(clock), nowNs());
+  if (state.prediction)
+    own["prediction"] = state.prediction->figures().raw();
   const std::string text = own.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
   size_t given = 0;
   auto next = [&]() -> Result<std::string> {

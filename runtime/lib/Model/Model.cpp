@@ -44,9 +44,8 @@ static Status checkOptions(const WorldOptions &options) {
       return Status::error("ranks of several processes expect target 'cpu', got '", options.target,
                            "'");
     if (options.machine)
-      return Status::error("a prediction expects that one process has all ranks; the machine file "
-                           "by which schedules are chosen is given to the communicator, which "
-                           "compares it");
+      return Status::error("the machine file of a job is given to its communicator, which compares "
+                           "it with those of the other processes");
   } else if (options.transport == "ucx") {
     return Status::error("transport 'ucx' expects that this process is one of several, which "
                          "--hosts or a launcher starts");

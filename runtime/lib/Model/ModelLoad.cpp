@@ -334,10 +334,13 @@ Status Execution::State::moveArguments() {
 Status Execution::State::resolve() {
   programs = PerRank<RankProgram>(model->local());
   events = PerRank<std::unique_ptr<Counter[]>>(model->local());
-  const std::shared_ptr<const cost::Machine> &machine = model->options().machine;
+  const Communicator *communicator = model->communicator();
+  const std::shared_ptr<const cost::Machine> machine =
+      communicator ? communicator->machine() : model->options().machine;
   std::optional<CommandTimes> times;
   if (machine && model->options().trace)
-    times.emplace(*machine, model->ranksTransport().name(), model->local().count,
+    times.emplace(*machine, model->ranksTransport().name(), model->local(),
+                  communicator ? communicator->ranksOfHost() : model->local().count,
                   model->options().threadsPerRank);
   for (int64_t r : model->local()) {
     Result<RankProgram> resolved = runtime::resolve(resolveInput(r, times ? &*times : nullptr));
@@ -349,7 +352,7 @@ Status Execution::State::resolve() {
     std::vector<const RankProgram *> all;
     for (const RankProgram &program : programs)
       all.push_back(&program);
-    prediction = std::make_unique<Prediction>(*machine, *times, std::move(all));
+    prediction = std::make_unique<Prediction>(*machine, *times, model->local(), std::move(all));
   }
   return {};
 }

@@ -9,21 +9,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <nlohmann/json.hpp>
 #include <set>
 
 namespace braid::runtime {
 
-using Json = nlohmann::ordered_json;
-
 /// More runs than this do not change a median by much.
 static constexpr size_t kMostSamples = 1000;
-
-static double median(std::vector<double> numbers) {
-  std::sort(numbers.begin(), numbers.end());
-  const size_t half = numbers.size() / 2;
-  return numbers.size() % 2 != 0 ? numbers[half] : (numbers[half - 1] + numbers[half]) / 2;
-}
 
 /// From the first to the last command of each call, on a rank's compute queue; calls within are
 /// part of it. In the order in which calls begin.
@@ -64,44 +55,45 @@ static void addOperations(const std::vector<CommandSpan> &spans, double ranks,
   }
 }
 
-Prediction::Prediction(const cost::Machine &onMachine, const CommandTimes &times,
+Prediction::Prediction(const cost::Machine &machine, const CommandTimes &times, RankRange itsRanks,
                        std::vector<const RankProgram *> itsPrograms)
-    : programs(std::move(itsPrograms)), machine(onMachine.name),
-      measuredAt(onMachine.measurement ? onMachine.measurement->at : ""),
-      warning(cost::differenceFrom(onMachine, hostProcessor())) {
+    : ranks(itsRanks), programs(std::move(itsPrograms)) {
+  its.machine = machine.name;
+  its.measuredAt = machine.measurement ? machine.measurement->at : "";
+  its.warning = cost::differenceFrom(machine, hostProcessor());
   for (const RankProgram *program : programs)
-    if (notEstimated.empty())
-      notEstimated = program->notEstimated;
-  if (!notEstimated.empty())
+    if (its.notEstimated.empty())
+      its.notEstimated = program->notEstimated;
+  if (!its.notEstimated.empty())
     return;
   Result<std::vector<std::vector<std::vector<CommandSpan>>>> course = simulate(programs, times);
   if (!course.ok()) {
-    notEstimated = course.status().message();
+    its.notEstimated = course.status().message();
     return;
   }
   std::map<std::string, double> ranksOf;
   for (size_t r = 0; r < programs.size(); ++r) {
-    addCalls(*programs[r], (*course)[r][kComputeQueue], predicted.calls, &callOrder);
+    addCalls(*programs[r], (*course)[r][kComputeQueue], its.calls.predicted, &its.calls.order);
     addOperations((*course)[r][kComputeQueue], static_cast<double>(programs.size()),
-                  predicted.operations, &operationOrder);
+                  its.operations.predicted, &its.operations.order);
     for (const auto &queue : (*course)[r])
       for (const CommandSpan &span : queue) {
-        predicted.run = std::max(predicted.run, span.end);
+        its.runSeconds = std::max(its.runSeconds, span.end);
         if (span.index < 0)
           continue;
         const std::string identity =
             programs[r]->collectives[static_cast<size_t>(span.index)].identity();
         if (++ranksOf[identity] == 1)
-          collectiveOrder.push_back(identity);
-        predicted.collectives[identity] += span.end - span.begin;
+          its.collectives.order.push_back(identity);
+        its.collectives.predicted[identity] += span.end - span.begin;
       }
   }
-  for (auto &[identity, seconds] : predicted.collectives)
+  for (auto &[identity, seconds] : its.collectives.predicted)
     seconds /= ranksOf[identity];
 }
 
 void Prediction::add(const Workers &workers) {
-  if (!notEstimated.empty())
+  if (!its.notEstimated.empty())
     return;
   std::map<std::string, double> calls, operations, collectives, ranksOf;
   auto add = [&](const std::string &identity, double seconds) {
@@ -115,7 +107,7 @@ void Prediction::add(const Workers &workers) {
   };
   std::map<std::pair<std::string, const ProcessGroup *>, Meeting> meetings;
   for (size_t r = 0; r < programs.size(); ++r) {
-    const Rank &rank = *workers.ranks[static_cast<int64_t>(r)];
+    const Rank &rank = *workers.ranks[ranks.first + static_cast<int64_t>(r)];
     std::vector<CommandSpan> spans;
     for (const TraceSpan &span : rank.trace[kComputeQueue])
       spans.push_back({span.command, -1, static_cast<double>(span.beginNs) * 1e-9,
@@ -158,80 +150,21 @@ void Prediction::add(const Workers &workers) {
       ofOne.push_back(seconds);
   };
   for (const auto &[call, seconds] : calls)
-    keep(callSamples, call, seconds);
+    keep(its.calls.samples, call, seconds);
   for (const auto &[operation, seconds] : operations)
-    keep(operationSamples, operation, seconds);
+    keep(its.operations.samples, operation, seconds);
   for (const auto &[identity, seconds] : collectives)
-    keep(collectiveSamples, identity, seconds / ranksOf[identity]);
+    keep(its.collectives.samples, identity, seconds / ranksOf[identity]);
   for (const auto &[identity, seconds] : collectives)
     if (awake.count(identity) > 0 && woken.count(identity) == 0)
-      keep(awakeSamples, identity, seconds / ranksOf[identity]);
+      keep(its.awakeSamples, identity, seconds / ranksOf[identity]);
 }
 
 void Prediction::clear() {
-  callSamples.clear();
-  operationSamples.clear();
-  collectiveSamples.clear();
-  awakeSamples.clear();
-}
-
-Json Prediction::json(double medianRunSeconds, double leastRunSeconds) const {
-  Json result = {{"machine", machine}};
-  if (!measuredAt.empty())
-    result["machine_measured_at"] = measuredAt;
-  if (!warning.empty())
-    result["warning"] = warning;
-  if (!notEstimated.empty()) {
-    result["missing"] = notEstimated;
-    return result;
-  }
-  auto error = [](double predicted, double measured) {
-    return measured > 0 ? Json(predicted / measured - 1) : Json();
-  };
-  auto compared = [&](double predicted, double middle, double least) {
-    return Json{{"predicted_s", predicted},
-                {"measured_s", middle},
-                {"error", error(predicted, middle)},
-                {"least_measured_s", least},
-                {"error_of_least", error(predicted, least)}};
-  };
-  auto list = [&](const std::string &name, const std::vector<std::string> &order,
-                  const std::map<std::string, double> &predictions,
-                  const std::map<std::string, std::vector<double>> &samples) {
-    Json entries = Json::array();
-    std::map<std::string, std::vector<double>> errors; // by field
-    for (const std::string &identity : order) {
-      auto sample = samples.find(identity);
-      if (sample == samples.end())
-        continue;
-      Json entry = {{"identity", identity}};
-      entry.update(compared(predictions.at(identity), median(sample->second),
-                            *std::min_element(sample->second.begin(), sample->second.end())));
-      for (const char *field : {"error", "error_of_least"})
-        if (entry[field].is_number())
-          errors[field].push_back(std::abs(entry[field].get<double>()));
-      entries.push_back(std::move(entry));
-    }
-    result[name] = std::move(entries);
-    for (const auto &[field, ofField] : errors) {
-      result["median_" + field + "_of_" + name] = median(ofField);
-      result["largest_" + field + "_of_" + name] =
-          *std::max_element(ofField.begin(), ofField.end());
-    }
-  };
-  result["run"] = compared(predicted.run, medianRunSeconds, leastRunSeconds);
-  list("calls", callOrder, predicted.calls, callSamples);
-  list("operations", operationOrder, predicted.operations, operationSamples);
-  list("collectives", collectiveOrder, predicted.collectives, collectiveSamples);
-  for (Json &entry : result["collectives"]) {
-    const auto samples = awakeSamples.find(entry["identity"].get<std::string>());
-    const bool any = samples != awakeSamples.end();
-    entry["runs_awake"] = any ? samples->second.size() : 0;
-    entry["measured_awake_s"] = any ? Json(median(samples->second)) : Json();
-    entry["error_awake"] =
-        any ? error(entry["predicted_s"].get<double>(), median(samples->second)) : Json();
-  }
-  return result;
+  its.calls.samples.clear();
+  its.operations.samples.clear();
+  its.collectives.samples.clear();
+  its.awakeSamples.clear();
 }
 
 } // namespace braid::runtime

@@ -16,35 +16,50 @@
 
 namespace braid::runtime {
 
+/// What was predicted and measured, of one process or, merged, of a job.
+struct PredictionFigures {
+  /// Seconds by identity.
+  struct Part {
+    std::vector<std::string> order; ///< of the program
+    std::map<std::string, double> predicted;
+    std::map<std::string, std::vector<double>> samples; ///< of the runs, in their order
+  };
+
+  std::string machine, measuredAt;
+  std::string notEstimated; ///< the first command that is not; empty: all are
+  std::string warning;
+  double runSeconds = 0;
+  Part calls, operations, collectives;
+  /// Of collectives, in runs whose ranks came within the time that one spins.
+  std::map<std::string, std::vector<double>> awakeSamples;
+
+  /// The fields of `prediction` in a report, for the times that runs took.
+  nlohmann::ordered_json json(double medianRunSeconds, double leastRunSeconds) const;
+
+  /// What a process of a job gives to that of rank 0.
+  nlohmann::ordered_json raw() const;
+  /// Of all processes of a job, by rank. Of a call, the longest process of each run counts, and of
+  /// an operation their mean; of a collective the shortest, since the rank that came last waits for
+  /// none. Throws what the JSON library throws.
+  static PredictionFigures merged(const std::vector<nlohmann::ordered_json> &raw);
+};
+
 class Prediction {
 public:
-  /// Of programs with estimates, for all ranks of the mesh. What could not be estimated is said in
-  /// the report.
-  Prediction(const cost::Machine &machine, const CommandTimes &times,
+  /// Of programs with estimates, for all ranks of the process. What could not be estimated is said
+  /// in the report.
+  Prediction(const cost::Machine &machine, const CommandTimes &times, RankRange ranks,
              std::vector<const RankProgram *> programs);
 
   /// Takes the times of the last run, which was traced.
   void add(const Workers &workers);
   void clear();
-  /// The fields of `prediction` in a report, for the times that runs took.
-  nlohmann::ordered_json json(double medianRunSeconds, double leastRunSeconds) const;
+  const PredictionFigures &figures() const { return its; }
 
 private:
-  /// Seconds by identity, in the order of the program.
-  struct Figures {
-    std::map<std::string, double> calls, operations, collectives;
-    double run = 0;
-  };
-
+  const RankRange ranks;
   std::vector<const RankProgram *> programs;
-  std::string machine, measuredAt;
-  std::string notEstimated; ///< the first command that is not; empty: all are
-  std::string warning;
-  std::vector<std::string> callOrder, operationOrder, collectiveOrder;
-  Figures predicted;
-  std::map<std::string, std::vector<double>> callSamples, operationSamples, collectiveSamples;
-  /// Of collectives, in runs whose ranks came within the time that one spins.
-  std::map<std::string, std::vector<double>> awakeSamples;
+  PredictionFigures its;
 };
 
 } // namespace braid::runtime

@@ -192,7 +192,8 @@ nlohmann::ordered_json Execution::State::report() const {
                  {"collectives", collectives},
                  {"per_rank", perRank}});
   if (prediction)
-    report["prediction"] = prediction->json(quantile(times, 0.5) * 1e-9, inSeconds(runs.leastNs()));
+    report["prediction"] =
+        prediction->figures().json(quantile(times, 0.5) * 1e-9, inSeconds(runs.leastNs()));
   return report;
 }
 

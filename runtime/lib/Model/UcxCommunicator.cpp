@@ -19,6 +19,7 @@
 #include "runtime/lib/Net/ProcessExchange.h"
 #include "runtime/lib/Sync/Counter.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <ctime>
 #include <map>
@@ -45,7 +46,7 @@ public:
     const std::vector<std::byte> &program = bundle.program();
     const size_t numQueues = program::GetProgram(program.data())->queues()->size() - 1;
     auto own = std::shared_ptr<UcxCommunicator>(new UcxCommunicator(launch));
-    own->machine = options.machine;
+    own->machineFile = options.machine;
     net::NetOptions networks;
     networks.transports = options.transports;
     networks.devices = options.devices;
@@ -107,6 +108,10 @@ public:
   std::string transportName() const override { return "ucx"; }
   std::string host() const override { return net::hostName(); }
   StartCost startCost() const override { return started; }
+  int64_t ranksOfHost() const override {
+    return std::count(hosts.begin(), hosts.end(), hosts[static_cast<size_t>(launch.rank)]);
+  }
+  std::shared_ptr<const cost::Machine> machine() const override { return machineFile; }
 
   Result<std::unique_ptr<Transport>> createTransport(int64_t messagesInFlight) override {
     MessageLinks given;
@@ -115,7 +120,7 @@ public:
       given.queues.push_back(links[i].get());
     given.model = nextModel++;
     given.hosts = hosts;
-    given.machine = machine;
+    given.machine = machineFile;
     given.timeLimitSeconds = timeLimitSeconds;
     if (sharesArenas)
       given.shareArenas = [this, model = given.model](size_t bytes, size_t needed) {
@@ -189,7 +194,7 @@ private:
   const LaunchInfo launch;
   std::vector<int64_t> hosts; ///< by rank: the number of its host
   std::string key;            ///< of the job
-  std::shared_ptr<const cost::Machine> machine;
+  std::shared_ptr<const cost::Machine> machineFile;
   double timeLimitSeconds = 0;
   bool sharesArenas = false; ///< ranks of a host see each other's memory
   StartCost started;

@@ -242,9 +242,7 @@ private:
     WorldOptions worldOptions = options.world;
     ASSIGN_OR_RETURN(worldOptions.communicator, meet());
     if (worldOptions.communicator) {
-      // Which has it. Nothing is predicted where one process does not have all ranks.
-      worldOptions.machine = nullptr;
-      worldOptions.trace = !options.trace.empty();
+      worldOptions.machine = nullptr; // which it has
     }
     ASSIGN_OR_RETURN(std::shared_ptr<const World> world, World::create(worldOptions));
     ASSIGN_OR_RETURN(model, Model::load(std::move(world), bundle));

@@ -462,6 +462,6 @@ TEST(SeveralProcesses, ExpectAMeshOfTheirSize) {
   options = optionsOf(all, 0, builder);
   options.machine = std::make_shared<const braid::cost::Machine>();
   EXPECT_ERROR(World::create(options).status(),
-               "a prediction expects that one process has all ranks; the machine file by which "
-               "schedules are chosen is given to the communicator, which compares it");
+               "the machine file of a job is given to its communicator, which compares it with "
+               "those of the other processes");
 }

@@ -6,6 +6,7 @@
 // Predictions of programs written by hand, on the sample machine.
 //
 //===----------------------------------------------------------------------===//
+#include "runtime/lib/Model/Prediction.h"
 #include "ProgramBuilder.h"
 #include "SampleMachine.h"
 #include "braid/Cost/OperationTime.h"
@@ -74,6 +75,50 @@ double sumSeconds() {
   const auto machine = std::make_shared<const Machine>(braid::cost::testing::sampleMachine());
   braid::cost::ScheduleChooser("threads", machine).choose(request);
   return braid::cost::timeOf(request, *braid::cost::networkOf(*machine, "threads", 2))->seconds;
+}
+
+/// Of a call the longest process counts in each run, of an operation their mean, of a collective
+/// the shortest.
+TEST(Prediction, OfSeveralProcesses) {
+  auto figures = [](double scale) {
+    PredictionFigures one;
+    one.machine = "two hosts";
+    one.runSeconds = 8 * scale;
+    auto fill = [&](PredictionFigures::Part &part, const std::string &name) {
+      part.order = {name};
+      part.predicted = {{name, 4 * scale}};
+      // The processes take turns in being faster.
+      part.samples = {{name, {1 * scale, 6 / scale, 3}}};
+    };
+    fill(one.calls, "layer");
+    fill(one.operations, "matmul up");
+    fill(one.collectives, "sum");
+    return one;
+  };
+  PredictionFigures second = figures(2);
+  // What only one has stays as it is.
+  second.collectives.order.push_back("other");
+  second.collectives.predicted["other"] = 5;
+  second.collectives.samples["other"] = {5, 5, 5};
+  const PredictionFigures all = PredictionFigures::merged({figures(1).raw(), second.raw()});
+  EXPECT_EQ(all.machine, "two hosts");
+  EXPECT_EQ(all.runSeconds, 16);
+  using Samples = std::vector<double>;
+  EXPECT_EQ(all.calls.predicted.at("layer"), 8);
+  EXPECT_EQ(all.calls.samples.at("layer"), (Samples{2, 6, 3}));
+  EXPECT_EQ(all.operations.predicted.at("matmul up"), 6);
+  EXPECT_EQ(all.operations.samples.at("matmul up"), (Samples{1.5, 4.5, 3}));
+  EXPECT_EQ(all.collectives.order, (std::vector<std::string>{"sum", "other"}));
+  EXPECT_EQ(all.collectives.predicted.at("sum"), 4);
+  EXPECT_EQ(all.collectives.samples.at("sum"), (Samples{1, 3, 3}));
+  EXPECT_EQ(all.collectives.samples.at("other"), (Samples{5, 5, 5}));
+  const Json report = all.json(20, 16);
+  EXPECT_EQ(report["run"]["error"], 16.0 / 20 - 1);
+  EXPECT_EQ(report["collectives"][0]["least_measured_s"], 1);
+  EXPECT_FALSE(report.contains("missing"));
+  second.notEstimated = "no figure";
+  EXPECT_EQ(PredictionFigures::merged({figures(1).raw(), second.raw()}).json(20, 16)["missing"],
+            "no figure");
 }
 
 } // namespace

@@ -68,6 +68,10 @@ public:
     double processorSeconds = 0; ///< of the process since it began, in all its threads
   };
   virtual StartCost startCost() const { return {}; }
+  /// Of all processes, those on the host of this one, which share its cores.
+  virtual int64_t ranksOfHost() const { return numRanks(); }
+  /// By whose times schedules are chosen and runs are predicted, or null.
+  virtual std::shared_ptr<const cost::Machine> machine() const { return nullptr; }
   /// The transport of one model, for the local ranks.
   virtual Result<std::unique_ptr<Transport>> createTransport(int64_t messagesInFlight) = 0;
 
