@@ -49,7 +49,7 @@ Json PredictionFigures::json(double medianRunSeconds, double leastRunSeconds) co
     std::map<std::string, std::vector<double>> errors; // by field
     for (const std::string &identity : part.order) {
       auto sample = part.samples.find(identity);
-      if (sample == part.samples.end())
+      if (sample == part.samples.end() || sample->second.empty())
         continue;
       Json entry = {{"identity", identity}};
       entry.update(compared(part.predicted.at(identity), median(sample->second),

@@ -280,8 +280,8 @@ std::optional<int> parseCommandLine(int argc, const char *const *argv, const Run
       ->group(measure);
   app.add_option("--machine", machine,
                  "choose the algorithms of collectives by their predicted times, in place of fixed "
-                 "rules, and, where one process starts all ranks, print and report the predicted "
-                 "times of runs, calls and collectives beside the measured ones, on target cpu: a "
+                 "rules, and print and report the predicted times of runs, calls and collectives "
+                 "beside the measured ones, on target cpu: a "
                  "machine file that `braid calibrate` wrote, the same on all hosts, or host for "
                  "the one that it writes by default")
       ->type_name("FILE|host")

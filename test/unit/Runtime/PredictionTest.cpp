@@ -116,6 +116,11 @@ TEST(Prediction, OfSeveralProcesses) {
   EXPECT_EQ(report["run"]["error"], 16.0 / 20 - 1);
   EXPECT_EQ(report["collectives"][0]["least_measured_s"], 1);
   EXPECT_FALSE(report.contains("missing"));
+  // Before the first run there is nothing to compare.
+  PredictionFigures unused = figures(1);
+  unused.collectives.samples.clear();
+  EXPECT_TRUE(
+      PredictionFigures::merged({unused.raw(), unused.raw()}).json(0, 0)["collectives"].empty());
   second.notEstimated = "no figure";
   EXPECT_EQ(PredictionFigures::merged({figures(1).raw(), second.raw()}).json(20, 16)["missing"],
             "no figure");

@@ -70,7 +70,7 @@ struct WorldOptions {
   bool pin = false;
   std::optional<StallInjection> stall;
   /// On target cpu: predicts the times of runs on this machine; reports have them beside the
-  /// measured ones. Needs `trace`.
+  /// measured ones. Needs `trace`. With a communicator, which has its own, null.
   std::shared_ptr<const cost::Machine> machine;
   /// Kernels by symbol, used in place of the bundle's libraries when not null. Copied.
   const std::map<std::string, KernelFunction> *kernels = nullptr;
