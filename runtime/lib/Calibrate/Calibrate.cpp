@@ -217,7 +217,8 @@ Result<Calibration> calibrate(const CalibrateOptions &options) {
                            machine.compute.back());
     });
     parts.emplace_back("row kernels" + on, [&] {
-      return measureRows(*crew, options.quick, options.rowKernels.get(), machine.compute.back());
+      return measureRows(*crew, options.quick, memoryPool(*machine.processor),
+                         options.rowKernels.get(), machine.compute.back());
     });
     parts.emplace_back("attention" + on, [&] {
       return measureAttention(*crew, options.quick, memoryPool(*machine.processor),

@@ -131,17 +131,32 @@ private:
   size_t current = 0;
 };
 
+/// A kernel on rows of [rows, columns] each, at one or several places, which it takes in turn.
 class RowWorkRun : public CommandWork {
 public:
-  Status start(KernelFunction function, const std::vector<Tensor> &operands,
-               const std::vector<bool> &rowOperand, int64_t rows) {
-    ASSIGN_OR_RETURN(command, resolveLaunch(function, operands, rowOperand, rows, 1));
+  Status start(KernelFunction function, std::byte *memory, size_t numOperands, int64_t rows,
+               int64_t columns, size_t places) {
+    const std::vector<int64_t> shape{rows, columns}, strides{columns, 1};
+    for (size_t place = 0; place < places; ++place) {
+      std::vector<Tensor> operands;
+      for (size_t i = 0; i < numOperands; ++i) {
+        operands.push_back({memory, DType::f32, shape, strides});
+        fill(reinterpret_cast<float *>(memory), static_cast<size_t>(rows * columns));
+        memory += (static_cast<size_t>(rows * columns) * kFloat + 63) / 64 * 64;
+      }
+      ASSIGN_OR_RETURN(
+          LaunchCommand command,
+          resolveLaunch(function, operands, std::vector<bool>(numOperands, true), rows, 1));
+      commands.push_back(std::move(command));
+    }
     return {};
   }
+  void prepare() override { current = (current + 1) % commands.size(); }
 
 private:
-  void perform(ExecutionContext &context) override { execute(command, source, context); }
-  LaunchCommand command;
+  void perform(ExecutionContext &context) override { execute(commands[current], source, context); }
+  std::vector<LaunchCommand> commands;
+  size_t current = 0;
 };
 
 std::vector<int64_t> rowMajor(const std::vector<int64_t> &shape) {
@@ -289,7 +304,8 @@ static double trafficSeconds(const cost::ComputeRates &rates, double bytes) {
   return bytes / rates.memory.back().copyBytesPerSecond;
 }
 
-Status measureRows(const Crew &crew, bool quick, const Bundle *bundle, cost::ComputeRates &rates) {
+Status measureRows(const Crew &crew, bool quick, size_t poolBytes, const Bundle *bundle,
+                   cost::ComputeRates &rates) {
   const int64_t rows = quick ? 4 : 64;
   // Rotary embedding of heads of 64.
   ASSIGN_OR_RETURN(const Timing rotary, crew.measure(
@@ -334,21 +350,13 @@ Status measureRows(const Crew &crew, bool quick, const Bundle *bundle, cost::Com
           launch && program->kernels[launch->kernel] == kernel)
         columns = launch->operands[0]->shape.back();
     const auto elements = static_cast<double>(rows * columns);
-    ASSIGN_OR_RETURN(
-        const Timing timing,
-        crew.measure(
-            [&](std::byte *memory) {
-              std::vector<Tensor> operands;
-              for (uint32_t i = 0; i < kernel->num_operands; ++i) {
-                const std::vector<int64_t> shape{rows, columns};
-                operands.push_back({memory, DType::f32, shape, rowMajor(shape)});
-                fill(reinterpret_cast<float *>(memory), static_cast<size_t>(rows * columns));
-                memory += (static_cast<size_t>(rows * columns) * kFloat + 63) / 64 * 64;
-              }
-              return started(std::make_unique<RowWorkRun>(), function, operands,
-                             std::vector<bool>(kernel->num_operands, true), rows);
-            },
-            repetitions(quick)));
+    ASSIGN_OR_RETURN(const Timing timing,
+                     crew.measure(
+                         [&](std::byte *memory) {
+                           return started(std::make_unique<RowWorkRun>(), function, memory,
+                                          size_t(kernel->num_operands), rows, columns, size_t(1));
+                         },
+                         repetitions(quick)));
     double seconds = timing.leastSeconds;
     std::string own;
     double ownCount = 0;
@@ -369,6 +377,31 @@ Status measureRows(const Crew &crew, bool quick, const Bundle *bundle, cost::Com
         trafficSeconds(rates, elements * kFloat * static_cast<double>(kernel->num_operands));
     secondsOf[own] = std::max(seconds, 0.05 * std::min(traffic, timing.leastSeconds)) / ownCount;
     rates.rowOperations.push_back({own, 1 / secondsOf[own]});
+
+    // A kernel that combines rows, as norms do, on operands from afar: how much of its arithmetic
+    // and its traffic goes on at the same time.
+    if (own != "reduce")
+      continue;
+    constexpr size_t kMostPlaces = 32;
+    const auto rowBytes = static_cast<size_t>(columns * kernel->num_operands) * kFloat;
+    const size_t bytes = quick ? size_t(1) << 14 : 4 * kMiB;
+    const auto many = static_cast<int64_t>(std::max<size_t>(1, bytes / rowBytes));
+    const size_t pool = std::min(poolBytes, kernelMemoryBytes(quick)),
+                 places = std::clamp<size_t>(pool / bytes, 1, kMostPlaces);
+    ASSIGN_OR_RETURN(const Timing afar,
+                     crew.measure(
+                         [&](std::byte *memory) {
+                           return started(std::make_unique<RowWorkRun>(), function, memory,
+                                          size_t(kernel->num_operands), many, columns, places);
+                         },
+                         repetitions(quick)));
+    double arithmetic = 0;
+    for (const auto &work : kernel->row_work)
+      arithmetic +=
+          static_cast<double>(work->count) * static_cast<double>(many) * secondsOf[work->operation];
+    const double memory = trafficSeconds(rates, static_cast<double>(many) * double(rowBytes));
+    const double beside = arithmetic + memory - afar.leastSeconds;
+    rates.rowOverlapEfficiency = std::clamp(beside / std::min(arithmetic, memory), 0.01, 1.0);
   }
   return {};
 }

@@ -20,7 +20,8 @@ size_t kernelMemoryBytes(bool quick);
 Status measureMatmuls(const Crew &crew, bool quick, cost::ComputeRates &rates);
 Status measureAttention(const Crew &crew, bool quick, size_t poolBytes, cost::ComputeRates &rates);
 /// `bundle` may be null. Needs the rates of memory.
-Status measureRows(const Crew &crew, bool quick, const Bundle *bundle, cost::ComputeRates &rates);
+Status measureRows(const Crew &crew, bool quick, size_t poolBytes, const Bundle *bundle,
+                   cost::ComputeRates &rates);
 /// Memory is taken in turn from so many bytes.
 Status measureMemory(const Crew &crew, bool quick, size_t poolBytes, cost::ComputeRates &rates);
 

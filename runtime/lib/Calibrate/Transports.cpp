@@ -344,7 +344,7 @@ Result<cost::Transport> measureTransport(const std::string &name, int64_t ranks,
   smallest.push_back({K::allReduce, ranks, 64, 64, name, true});
   std::vector<int64_t> sizes;
   // Between powers of two, and closer where the caches end and copies go around them.
-  for (int64_t bytes = 1792; bytes <= (quick ? int64_t(1) << 13 : int64_t(56) << 20); bytes *= 2) {
+  for (int64_t bytes = 1792; bytes <= (quick ? int64_t(1) << 13 : int64_t(112) << 20); bytes *= 2) {
     sizes.push_back(bytes);
     if (bytes >= int64_t(1) << 20 && bytes < int64_t(28) << 20)
       sizes.push_back(bytes / 10 * 14);
@@ -355,27 +355,28 @@ Result<cost::Transport> measureTransport(const std::string &name, int64_t ranks,
       {K::allToAll, &cost::TransferPoint::copySeconds},
       {K::reduceScatter, &cost::TransferPoint::reduceSeconds},
       {K::allGather, &cost::TransferPoint::sharedSeconds}};
+  // A program for each size: what is large is left in the shared caches by what was before it, and
+  // what is small waits for its commands where these are more than the nearest cache has room for.
   std::vector<std::vector<Probe>> programs{smallest};
-  // What is large is left in the shared caches by what was before it, which is of the same size.
-  constexpr size_t kSizesOfProgram = 3;
-  constexpr int64_t kAlone = int64_t(3) << 20;
-  for (size_t i = 0; i < sizes.size(); ++i) {
-    if (i % kSizesOfProgram == 0 || sizes[i] > kAlone)
-      programs.emplace_back();
+  for (int64_t bytes : sizes) {
+    programs.emplace_back();
     for (K kind : kinds)
-      programs.back().push_back(probe(kind, ranks, sizes[i], name));
+      programs.back().push_back(probe(kind, ranks, bytes, name));
   }
-  constexpr int64_t kLarge = int64_t(16) << 20;
+  constexpr int64_t kLarge = int64_t(16) << 20, kLargest = int64_t(60) << 20;
   Repeated repeated;
   if (!quick)
-    repeated = {
-        [&](const Probe &probe) {
-          return static_cast<double>(ranks) > usableCores() ? 2 : probe.bytes() > kLarge ? 3 : 6;
-        },
-        3,
-        [&](const Probe &probe) {
-          return probe.bytes() <= (int64_t(1) << 20) ? 12 : probe.bytes() <= kLarge ? 5 : 4;
-        }};
+    repeated = {[&](const Probe &probe) {
+                  if (static_cast<double>(ranks) > usableCores() || probe.bytes() > kLargest)
+                    return 2;
+                  return probe.bytes() > kLarge ? 3 : 6;
+                },
+                3,
+                [&](const Probe &probe) {
+                  if (probe.bytes() > kLargest)
+                    return 2;
+                  return probe.bytes() <= (int64_t(1) << 20) ? 12 : probe.bytes() <= kLarge ? 5 : 4;
+                }};
   ASSIGN_OR_RETURN(const Seconds measured,
                    measure(name, ranks, programs, repeated, writeBehindCopy));
 

@@ -77,6 +77,7 @@ template <typename Io> static void fields(Io &io, ComputeRates &v) {
   io.field("attention", v.attention);
   io.field("row_operations", v.rowOperations);
   io.field("memory", v.memory);
+  io.optional("row_overlap_efficiency", v.rowOverlapEfficiency);
 }
 
 template <typename Io> static void fields(Io &io, Overheads &v) {
@@ -231,7 +232,7 @@ constexpr Unit kUnits[] = {
     {"seconds", 0, 1e5, "seconds"},
     {"bytes", 1, 1e15, "bytes"},
     {"_slowdown", 0.5, 1000, "times as long as alone"},
-    {"efficiency", 0.01, 1, "of the peak"},
+    {"efficiency", 0.01, 1, "of what can be reached"},
     {"foreign_cores", 0, 65536, "cores"},
     {"median_over_least", 1, 1e6, "times the least"},
 };

@@ -75,7 +75,8 @@ double causalPart(int64_t positions, int64_t keys, bool hasOffset) {
 struct OperationTimes::Rates {
   explicit Rates(const ComputeRates &rates)
       : matmul(pointsOf(rates.matmul)),
-        attention{attentionOf(rates, false), attentionOf(rates, true)}, memory(memoryOf(rates)) {
+        attention{attentionOf(rates, false), attentionOf(rates, true)}, memory(memoryOf(rates)),
+        rowOverlap(rates.rowOverlapEfficiency.value_or(1)) {
     for (const OperationRate &rate : rates.rowOperations)
       rowOperations[rate.operation] = rate.elementsPerSecond;
   }
@@ -113,6 +114,7 @@ struct OperationTimes::Rates {
   RateGrid<3> attention[2]; ///< without and with a causal mask
   std::map<std::string, double> rowOperations;
   RateGrid<1> memory; ///< read and written bytes
+  double rowOverlap;
 };
 
 OperationTimes::OperationTimes(const Machine &machine, ComputeUse use)
@@ -244,7 +246,8 @@ Result<double> OperationTimes::ofRows(const RowWork &workOfRow, double rows, dou
       arithmetic += count * rows / rate->second;
     }
     ASSIGN_OR_RETURN(const double traffic, r.secondsOfTraffic(bytes, bytes));
-    return std::max(arithmetic, traffic) / static_cast<double>(threads);
+    const double longer = std::max(arithmetic, traffic), shorter = std::min(arithmetic, traffic);
+    return (longer + (1 - r.rowOverlap) * shorter) / static_cast<double>(threads);
   });
 }
 

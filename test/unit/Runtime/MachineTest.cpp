@@ -131,6 +131,9 @@ TEST(MachineFile, RefusesImplausibleNumbers) {
       after([](Json &j) { j["compute"][0]["row_operations"][0]["elements_per_second"] = 0; }),
       "field 'compute[0].row_operations[0].elements_per_second' expects 10000 to 1e+14 "
       "elements per second, got 0");
+  EXPECT_ERROR(after([](Json &j) { j["compute"][1]["row_overlap_efficiency"] = 1.5; }),
+               "field 'compute[1].row_overlap_efficiency' expects 0.01 to 1 of what can be "
+               "reached, got 1.5");
   EXPECT_ERROR(after([](Json &j) { j["processor"]["cores"] = 0; }),
                "field 'processor.cores' expects 1 to 1e9, got 0");
   EXPECT_ERROR(after([](Json &j) { j["interference"][0]["kind"] = "thought"; }),
@@ -146,7 +149,7 @@ TEST(MachineFile, RefusesImplausibleNumbers) {
                "field 'interference[0].compute_slowdown' expects 0.5 to 1000 times as long as "
                "alone, got 0.1");
   EXPECT_ERROR(published([](Json &j) { j["gpu"]["matmul_efficiency"] = 80; }),
-               "field 'gpu.matmul_efficiency' expects 0.01 to 1 of the peak, got 80");
+               "field 'gpu.matmul_efficiency' expects 0.01 to 1 of what can be reached, got 80");
 }
 
 TEST(MachineFile, RefusesTablesThatCannotBeInterpolated) {

@@ -124,6 +124,19 @@ TEST(OperationTime, OfRowsIsTheLongerOfArithmeticAndTraffic) {
   EXPECT_CLOSE(seconds(times.ofCopy(2048)), kCommand + 4096 / 4e10);
 }
 
+TEST(OperationTime, OfRowsWhoseArithmeticAndTrafficGoOnTogetherInPart) {
+  Machine machine = sampleMachine();
+  for (ComputeRates &rates : machine.compute)
+    rates.rowOverlapEfficiency = 0.75;
+  const OperationTimes times(machine, {1, 1});
+  // 2e-6 of arithmetic, and a quarter of the traffic of 4096 bytes at 4e10.
+  EXPECT_CLOSE(seconds(times.ofRows({{"simple", 100}, {"exp", 10}}, 10, 2048, 2048)),
+               kCommand + 2e-6 + 0.25 * 4096 / 4e10);
+  // A quarter of the arithmetic of one operation at 1e9.
+  EXPECT_CLOSE(seconds(times.ofRows({{"simple", 1}}, 1, 204800, 204800)),
+               kCommand + 409600 / 1e10 + 0.25 * 1e-9);
+}
+
 TEST(OperationTime, OfOtherKernelsOfTheLibrary) {
   LibraryCall call;
   call.kernel = findLibraryKernel("embedding");

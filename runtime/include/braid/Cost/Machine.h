@@ -70,6 +70,9 @@ struct ComputeRates {
   std::vector<AttentionPoint> attention;
   std::vector<OperationRate> rowOperations;
   std::vector<MemoryPoint> memory; ///< by ascending bytes
+  /// Of a kernel on rows: the part of the shorter one of its arithmetic and its traffic that goes
+  /// on beside the longer one; null: all of it.
+  std::optional<double> rowOverlapEfficiency;
 };
 
 /// What the executor spends besides computing and moving bytes.
