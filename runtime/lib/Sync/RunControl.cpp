@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <set>
 #include <thread>
 #include <variant>
 
@@ -286,6 +287,17 @@ std::string RunControl::diagnose(const std::function<std::string()> &idle) const
       around += (around.empty() ? "rank " : ", rank ") + std::to_string(state->rank) + " at " +
                 describe(*command) +
                 (oneQueue ? "" : std::string(" on its ") + state->name + " queue");
+  // In one collective ranks do not wait in a circle, unless messages are lost between them.
+  std::set<std::string> places;
+  std::vector<RankQueue> ranks;
+  for (const QueueState *state : cycle)
+    if (const NamedCommand *command = commandOf(*state)) {
+      places.insert(describe(*command));
+      ranks.push_back({state->rank, state->queue});
+    }
+  if (oneQueue && ranks.size() > 1 && places.size() == 1)
+    return ranksString(ranks) + " wait for each other in " + *places.begin() +
+           ": what they send does not arrive";
   if (!around.empty())
     return (oneQueue ? "ranks wait for each other, as they reach collectives in different orders: "
                      : "queues wait for each other: ") +
