@@ -111,9 +111,6 @@ Result<std::shared_ptr<const UcxContext>> openNetworks(const NetOptions &options
     set("TLS", "^shm");
   if (!options.devices.empty())
     set("NET_DEVICES", options.devices);
-  // A job that follows one whose connections broke off listens at the same port at once.
-  if (!std::getenv("UCX_TCP_CM_REUSEADDR"))
-    set("TCP_CM_REUSEADDR", "y");
   if (!std::getenv("UCX_RNDV_THRESH") && !hasRdma())
     set("RNDV_THRESH", std::to_string(kMaxEagerBytes + 1));
   ucp_params_t params{};

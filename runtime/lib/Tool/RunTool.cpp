@@ -21,6 +21,7 @@
 #include <chrono>
 #include <cinttypes>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <unistd.h>
@@ -494,6 +495,9 @@ private:
 int runMain(int argc, const char *const *argv, const RunHooks &hooks) {
   if (argc == 2 && std::strcmp(argv[1], kStartRanks) == 0)
     return runRankStarter();
+  // A job after one whose connections broke off listens at the same port at once. UCX takes this from the
+  // environment only, which is a tool's to set and not a library's.
+  setenv("UCX_TCP_CM_REUSEADDR", "y", /*overwrite=*/0);
   RunOptions options;
   if (std::optional<int> exitStatus = parseCommandLine(argc, argv, hooks, options))
     return *exitStatus;
