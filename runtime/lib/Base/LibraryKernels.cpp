@@ -4,6 +4,7 @@
 //===----------------------------------------------------------------------===//
 #include "braid/Base/LibraryKernels.h"
 
+#include "braid/Base/Encoding.h"
 #include "braid/Base/MatmulForm.h"
 #include "braid/Base/StatusMacros.h"
 #include "braid/Base/Support.h"
@@ -235,6 +236,57 @@ Status check(const LibraryCall &c) {
 }
 } // namespace append
 
+/// The payloads of Encoding.h, [parts, bytes of a part]. `code` and `type` are Encoding::code and
+/// the DType of the tensor that was encoded; rows are all dimensions of a tensor but the last.
+namespace codec {
+enum { input, output };
+Result<PayloadLayout> layout(const LibraryCall &c, size_t tensor, size_t payload, int64_t type,
+                             int64_t rowsOf) {
+  const OperandType &values = c[tensor];
+  RETURN_IF_ERROR(expectRank(c, payload, 2));
+  if (values.shape.empty())
+    return Status::error(c.kernel->operands[tensor].name, ": expects at least 1 dimension");
+  for (size_t operand : {tensor, payload})
+    if (!c[operand].isFlattenable(c[operand].rank() - 1))
+      return Status::error(c.kernel->operands[operand].name,
+                           ": expects leading dimensions that can be walked as one, got shape ",
+                           shapeString(c[operand].shape), " and strides ",
+                           shapeString(c[operand].strides));
+  if (c.integers[0] < 0 || c.integers[0] > UINT32_MAX)
+    return Status::error("expects the code of an encoding, got ", c.integers[0]);
+  ASSIGN_OR_RETURN(Encoding encoding, Encoding::fromCode(static_cast<uint32_t>(c.integers[0])));
+  if (type < 0 || type > static_cast<int64_t>(DType::i8))
+    return Status::error("expects the number of an element type, got ", type);
+  const Shape rows(values.shape.begin(), values.shape.end() - 1);
+  const std::optional<int64_t> count = checkedNumElements(rows);
+  const std::optional<int64_t> all = count ? checkedMul(*count, rowsOf) : std::nullopt;
+  if (!all)
+    return Status::error("the rows of shape ", shapeString(values.shape), " are too many");
+  ASSIGN_OR_RETURN(PayloadLayout layout,
+                   PayloadLayout::of(encoding, static_cast<DType>(type), *all, values.shape.back(),
+                                     c[payload].shape[0]));
+  RETURN_IF_ERROR(expectShape(c, payload, {layout.parts, layout.partBytes}));
+  return layout;
+}
+Result<PayloadLayout> encode(const LibraryCall &c) {
+  return layout(c, input, output, static_cast<int64_t>(c[input].dtype), 1);
+}
+Result<PayloadLayout> decode(const LibraryCall &c) {
+  return layout(c, output, input, c.integers[1], 1);
+}
+Result<PayloadLayout> decodeSum(const LibraryCall &c) {
+  RETURN_IF_ERROR(expectRank(c, input, 2));
+  return layout(c, output, input, c.integers[1], c[input].shape[0]);
+}
+template <auto layoutOf> Status check(const LibraryCall &c) { return layoutOf(c).status(); }
+/// A pass for the extremes and one for the codes.
+double encodeFlops(const LibraryCall &c) { return 6 * elements(c[input]); }
+double decodeFlops(const LibraryCall &c) { return 2 * elements(c[output]); }
+double decodeSumFlops(const LibraryCall &c) {
+  return 3 * elements(c[output]) * static_cast<double>(c[input].shape[0]);
+}
+} // namespace codec
+
 double nothing(const LibraryCall &) { return 0; }
 
 LibraryOperand in(const char *name, Elements elements) { return {name, Access::read, elements}; }
@@ -325,6 +377,21 @@ const std::vector<LibraryKernel> &libraryKernels() {
        append::check,
        nothing,
        {"dim"}},
+      {"encode",
+       {in("input", floats), out("payload", Elements::bytes)},
+       codec::check<codec::encode>,
+       codec::encodeFlops,
+       {"code"}},
+      {"decode",
+       {in("payload", Elements::bytes), out("out", floats)},
+       codec::check<codec::decode>,
+       codec::decodeFlops,
+       {"code", "type"}},
+      {"decode_sum",
+       {in("payload", Elements::bytes), out("out", floats)},
+       codec::check<codec::decodeSum>,
+       codec::decodeSumFlops,
+       {"code", "type"}},
       {"part",
        {in("source", any), out("dest", same)},
        part::check,
@@ -398,6 +465,8 @@ static Status checkElements(const LibraryCall &call, size_t i) {
                : expectFloat(operand.name, call[i], "a floating-point type or i8");
   case Elements::f32:
     return expectType(operand.name, call[i], DType::f32);
+  case Elements::bytes:
+    return expectType(operand.name, call[i], DType::i8);
   case Elements::ids:
     return expectIntegers(operand.name, call[i]);
   case Elements::asFirst:
@@ -414,6 +483,13 @@ Status appendError(const LibraryCall &append, int64_t position, int64_t row) {
   return Status::error("position ", position, " of row ", row, " is outside of [0, ",
                        capacity - append[append::source].shape[dim], "], for a capacity of ",
                        capacity, Code::invalid); // positions are inputs
+}
+
+Result<PayloadLayout> payloadLayout(const LibraryCall &call) {
+  const std::string name = call.kernel->name;
+  return name == "encode"   ? codec::encode(call)
+         : name == "decode" ? codec::decode(call)
+                            : codec::decodeSum(call);
 }
 
 Status LibraryCall::check() const {

@@ -12,6 +12,7 @@
 #ifndef BRAID_BASE_LIBRARYKERNELS_H
 #define BRAID_BASE_LIBRARYKERNELS_H
 
+#include "braid/Base/Encoding.h"
 #include "braid/Base/HostTensor.h"
 #include "braid/Base/Mesh.h"
 
@@ -44,6 +45,7 @@ enum class Elements {
   floats,
   floatsOrI8,
   f32,       ///< whatever the others are
+  bytes,     ///< i8
   ids,       ///< i32 or i64
   asFirst,   ///< as the first operand that is given
   likeOutput ///< as the first output
@@ -107,6 +109,10 @@ struct LibraryCall {
   Status check() const;
   int64_t rows() const;
 };
+
+/// The payload that a call of encode, decode or decode_sum writes or reads. A payload that
+/// decode_sum reads has one part for each rank, of as many rows as the sum.
+Result<PayloadLayout> payloadLayout(const LibraryCall &call);
 
 /// Checks of single operands; messages begin with `role`.
 Status expectShape(const std::string &role, const OperandType &view,
