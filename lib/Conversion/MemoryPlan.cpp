@@ -51,7 +51,8 @@ SmallVector<PartPlace> braid::joinedParts(Operation *op) {
 }
 
 bool braid::isReshape(Operation *op) {
-  return isa_and_nonnull<nn::SplitHeadsOp, nn::MergeHeadsOp>(op);
+  return isa_and_nonnull<nn::SplitHeadsOp, nn::MergeHeadsOp, tensor::CollapseShapeOp,
+                         tensor::ExpandShapeOp>(op);
 }
 
 SmallVector<RankedTensorType> braid::flattenTypes(TypeRange types) {

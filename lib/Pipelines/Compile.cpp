@@ -85,6 +85,7 @@ FailureOr<runtime::Bundle> compileToBundle(ModuleOp module, const CompileOptions
   pipeline.mesh = options.mesh;
   pipeline.strategy = options.strategy;
   pipeline.passes = options.passes;
+  pipeline.quantize = options.quantize;
   PhaseObserver timed;
   timed.begin = observer.begin;
   timed.instrument = observer.instrument;

@@ -79,7 +79,14 @@ LogicalResult buildPhase(OpPassManager &pm, Level level, const PipelineOptions &
         return failure();
       pm.addPass(createIdentifyCollectives());
     }
+    if (!options.quantize.empty()) {
+      QuantizeCollectivesOptions quantize;
+      quantize.encodings = options.quantize;
+      pm.addPass(createQuantizeCollectives(quantize));
+    }
+    // Of the collectives that a payload takes the place of.
     pm.addPass(createCheckPlacements());
+    pm.addPass(createExpandEncoded());
     break;
   case Level::Kernels:
     pm.addPass(createFormKernels());
@@ -180,6 +187,10 @@ static LogicalResult checkStart(ModuleOp module, Level first, Level last,
     return module.emitError("--strategy '")
            << options.strategy << "' applies to a module of level nn, got one of level " << level
            << ", which is partitioned";
+  if (first > Level::Comm && !options.quantize.empty())
+    return module.emitError("--quantize '")
+           << options.quantize << "' encodes collectives at level comm, got a module of level "
+           << level;
   if (first > Level::Comm && !options.passes.empty())
     return module.emitError("--passes '")
            << options.passes << "' run at level comm, got a module of level " << level;

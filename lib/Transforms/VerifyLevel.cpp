@@ -54,6 +54,8 @@ bool isOnTensors(Operation *op) {
 }
 
 bool isAllowed(Operation *op, Level level) {
+  if (level > Level::Comm && op->hasAttr(CommDialect::kEncodingAttrName))
+    return false;
   StringRef dialect = op->getName().getDialectNamespace();
   bool computes = isPlain(op, dialect) || isModelOp(op, dialect);
   bool byValue = dialect == "comm" && !isa<StartOp, WaitOp, YieldOp>(op);
@@ -69,7 +71,7 @@ bool isAllowed(Operation *op, Level level) {
       return !decomposable.isRowOperation();
     if (isa<nn::LibraryKernelOpInterface>(op))
       return false;
-    if (dialect == "nn")
+    if (dialect == "nn" || isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp>(op))
       return true;
     return isStructure(dialect) || isOnTensors(op) || byValue;
   case Level::Scheduled:
@@ -156,6 +158,8 @@ private:
   /// Explanations for dialects that one might expect to be allowed.
   std::string whyNot(Operation *op) const {
     StringRef dialect = op->getName().getDialectNamespace();
+    if (op->hasAttr(CommDialect::kEncodingAttrName))
+      return ": braid-expand-encoded expands its encoding at level comm";
     if (isTensorPart(op) && !whyNoPart(op).empty())
       return (": " + whyNoPart(op)).str();
     if (dialect == "scf" || dialect == "cf")

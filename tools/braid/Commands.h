@@ -43,6 +43,7 @@ struct CompileArgs {
   std::string output;
   std::string mesh, strategy; ///< empty: the module's own or one rank; auto
   std::string passes;         ///< to run on the partitioned module
+  std::string quantize;       ///< how collectives are encoded
   std::string target = "cpu";
   std::string emit;                 ///< level to print instead of writing a bundle
   std::vector<std::string> isas;    ///< empty: x86-64-v3 and the host's own

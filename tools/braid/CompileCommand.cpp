@@ -193,6 +193,7 @@ int runCompile(const CompileArgs &args) {
     options.mesh = args.mesh;
     options.strategy = args.strategy;
     options.passes = args.passes;
+    options.quantize = args.quantize;
     if (failed(runPhases(*module, *last, options, observer)))
       return kInvalid;
     std::string text;
@@ -222,6 +223,7 @@ int runCompile(const CompileArgs &args) {
   options.mesh = args.mesh;
   options.strategy = args.strategy;
   options.passes = args.passes;
+  options.quantize = args.quantize;
   options.isas = args.isas;
   options.cudaArchitectures = std::move(architectures);
   options.stripModule = args.stripModule;

@@ -46,8 +46,8 @@ LogicalResult prepareForRanks(ModuleOp module, const PipelineOptions &options) {
 /// The options that only `braid run` has, and their effects.
 class Runner {
 public:
-  std::string mesh, strategy, passes, isas; ///< empty: not given
-  std::string dialectPlugins, passPlugins;  ///< paths with commas between them
+  std::string mesh, strategy, passes, quantize, isas; ///< empty: not given
+  std::string dialectPlugins, passPlugins;            ///< paths with commas between them
 
   runtime::Result<std::shared_ptr<const runtime::Bundle>> open(const runtime::RunOptions &options) {
     // A bundle also carries a module, which --check reference reads.
@@ -62,6 +62,7 @@ public:
                               : options.target == "reference" ? nullptr
                               : !strategy.empty()             ? "--strategy"
                               : !passes.empty()               ? "--passes"
+                              : !quantize.empty()             ? "--quantize"
                                                               : nullptr;
       if (compiling)
         return runtime::Status::error("'", options.model, "' is compiled already: ", compiling,
@@ -82,6 +83,7 @@ public:
       compile.mesh = "tp=" + std::to_string(options.world.ranks);
     compile.strategy = strategy;
     compile.passes = passes;
+    compile.quantize = quantize;
     compile.compileKernels = options.target != "reference";
     compile.isas = isas.empty() ? std::vector<std::string>{"host"} : split(isas);
     Progress progress;
@@ -118,6 +120,7 @@ public:
       pipeline.mesh = mesh.empty() ? meshOption(request.bundle.manifest().mesh) : mesh;
       pipeline.strategy = strategy;
       pipeline.passes = passes;
+      pipeline.quantize = quantize;
       if (failed(prepareForRanks(*module, pipeline)))
         return runtime::Status::error("cannot partition the module");
     }
@@ -254,6 +257,10 @@ int runRun(int argc, const char *const *argv) {
        "passes to run on the partitioned module, before its collectives are started "
        "(`braid-opt --help` lists them)",
        &runner.passes},
+      {"--quantize",
+       "how collectives travel: a list of PATTERN=ENCODING, such as '*=int8:128' or "
+       "'mlp.down=int4:128+spikes/int8:128'; `braid compile --help` has more",
+       &runner.quantize},
       {"--load-dialect-plugin",
        "shared libraries with dialects whose operations the module, or the one that a bundle "
        "carries, may have",

@@ -60,6 +60,13 @@ void addCompileOptions(CLI::App *cmd, CompileArgs &args) {
                   "passes to run on the partitioned module, before its collectives are started, "
                   "such as braid-split-all-reduce,braid-sink-all-gathers (`braid-opt --help` lists "
                   "them)");
+  cmd->add_option(
+      "--quantize", args.quantize,
+      "how collectives travel: a list of PATTERN=ENCODING, where a pattern is a role or "
+      "a path to it with * and ?, and an encoding has a half for the ranks that add and "
+      "one for the sum, or one for both, such as '*=int8:128' or "
+      "'mlp.down=int4:128+spikes/int8:128' (`braid-opt --help` has more under "
+      "braid-quantize-collectives)");
   cmd->add_option("--load-dialect-plugin", args.plugins.dialects,
                   "shared libraries with dialects whose operations the module may have")
       ->delimiter(',');

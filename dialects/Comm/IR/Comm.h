@@ -6,6 +6,7 @@
 #define BRAID_DIALECTS_COMM_COMM_H
 
 #include "braid/Base/Algorithm.h"
+#include "braid/Base/Encoding.h"
 #include "dialects/Comm/IR/Bounds.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/BuiltinTypes.h"
@@ -18,7 +19,6 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 namespace braid::runtime {
-enum class DType : int8_t;
 struct Mesh;
 struct Sharding;
 struct AxisRef;
@@ -59,6 +59,9 @@ runtime::Sharding toRuntime(ShardingAttr sharding);
 runtime::RankSet toRuntime(PlaceAttr place);
 /// The storage type of elements; none for types that bundles cannot hold.
 std::optional<runtime::DType> toRuntime(mlir::Type elementType);
+
+/// Why a collective cannot have a #comm.encoding; empty if it can.
+std::string encodingObstacle(CollectiveOpInterface op);
 
 /// Whether no value can be split over both axes: they share a factor of one mesh axis, or belong to
 /// no common factorization of it (2 and 3 of 6).

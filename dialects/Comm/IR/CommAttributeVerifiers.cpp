@@ -68,7 +68,45 @@ LogicalResult verifyOnSignature(Operation *op, NamedAttribute attribute, Diction
   return emitError() << "has unknown attribute '" << attribute.getName().getValue() << "'";
 }
 
+LogicalResult verifyEncoding(Operation *op, Attribute attribute) {
+  auto encoding = dyn_cast<EncodingAttr>(attribute);
+  auto collective = dyn_cast<CollectiveOpInterface>(op);
+  if (!encoding || !collective)
+    return op->emitOpError("expects '")
+           << CommDialect::kEncodingAttrName << "' to be a #comm.encoding of a collective, got "
+           << attribute << " [comm.attributes_c11]";
+  if (std::string why = encodingObstacle(collective); !why.empty())
+    return op->emitOpError("cannot be encoded as '")
+           << encoding.getText() << "': " << why << " [comm.attributes_c12]";
+  if (!encoding.isSingle() && !isa<AllReduceOp>(op))
+    return op->emitOpError("has one half, but two encodings '")
+           << encoding.getText() << "' [comm.attributes_c13]";
+  return success();
+}
+
 } // namespace
+
+std::string braid::comm::encodingObstacle(CollectiveOpInterface op) {
+  if (isa<ReduceOp>(op))
+    return "a comm.reduce has no encoded form";
+  if (auto kind = op->getAttrOfType<ReduceKindAttr>("kind");
+      kind && kind.getValue() != ReduceKind::Sum)
+    return "it is no sum";
+  SmallVector<Type> types(op->getOperandTypes());
+  llvm::append_range(types, op->getResultTypes());
+  if (auto variable = dyn_cast<AllToAllVOp>(op.getOperation()))
+    types.assign(variable.getValues().getTypes().begin(), variable.getValues().getTypes().end());
+  for (Type type : types) {
+    auto tensor = cast<RankedTensorType>(type);
+    Type element = tensor.getElementType();
+    if (tensor.getRank() != 0 && (element.isF32() || element.isF16() || element.isBF16()))
+      continue;
+    std::string text;
+    llvm::raw_string_ostream(text) << type;
+    return "it has values of " + text + ", and encodings take rows of f32, f16 or bf16";
+  }
+  return {};
+}
 
 LogicalResult CommDialect::verifyRegionArgAttribute(Operation *op, unsigned, unsigned index,
                                                     NamedAttribute attribute) {
@@ -108,6 +146,8 @@ LogicalResult CommDialect::verifyOperationAttribute(Operation *op, NamedAttribut
              << attribute.getValue() << " [comm.attributes_c9]";
     return verifyPlace(op, place, [&] { return op->emitOpError(); });
   }
+  if (attribute.getName() == kEncodingAttrName)
+    return verifyEncoding(op, attribute.getValue());
   if (attribute.getName() != kShardingsAttrName)
     return op->emitOpError("has unknown attribute '") << attribute.getName().getValue() << "'";
   auto all = dyn_cast<ArrayAttr>(attribute.getValue());

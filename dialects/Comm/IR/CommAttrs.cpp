@@ -299,6 +299,32 @@ void GroupAttr::print(AsmPrinter &printer) const {
 }
 
 //===----------------------------------------------------------------------===//
+// Encoding: `<"int8:128">`, kept in its canonical form.
+//===----------------------------------------------------------------------===//
+
+LogicalResult EncodingAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringRef text) {
+  const auto pair = braid::runtime::EncodingPair::parse(text.str());
+  return pair.ok() ? success() : emitError() << pair.status().message() << " [comm.encoding_c1]";
+}
+
+braid::runtime::EncodingPair EncodingAttr::getPair() const {
+  return *braid::runtime::EncodingPair::parse(getText().str());
+}
+
+Attribute EncodingAttr::parse(AsmParser &parser, Type) {
+  std::string text;
+  SMLoc loc;
+  if (parser.parseLess() || parser.getCurrentLocation(&loc) || parser.parseString(&text) ||
+      parser.parseGreater())
+    return {};
+  if (const auto pair = braid::runtime::EncodingPair::parse(text); pair.ok())
+    text = pair->str();
+  return EncodingAttr::getChecked([&] { return parser.emitError(loc); }, parser.getContext(),
+                                  StringRef(text));
+}
+void EncodingAttr::print(AsmPrinter &printer) const { printer << "<\"" << getText() << "\">"; }
+
+//===----------------------------------------------------------------------===//
 // Place: `<@mesh, {pp = [0], tp = [0, 1]}>`.
 //===----------------------------------------------------------------------===//
 

@@ -100,6 +100,29 @@ def Comm_CoordinatesAttr : Comm_Attr<"Coordinates", "coordinates"> {
   let assemblyFormat = "`<` $axis `=` `[` $coordinates `]` `>`";
 }
 
+def Comm_EncodingAttr : Comm_Attr<"Encoding", "encoding"> {
+  let summary = "how values travel in fewer bits";
+  let description = [{
+    `#comm.encoding<"int8:128">`: an element, the elements of a group, and options (braid/Base/Encoding.h has all of them
+    and what they do to a number). A collective that reduces may have two, one for what is sent to the rank that adds,
+    and one for the sum: `#comm.encoding<"int4:128+spikes/int8:128">`, the mixed form of Flash Communication.
+
+    Constraints:
+    - (comm.encoding_c1) the text is an encoding or two.
+  }];
+  let parameters = (ins StringRefParameter<"canonical text">:$text);
+  let builders = [AttrBuilder<(ins "const ::braid::runtime::EncodingPair &":$pair), [{
+    return $_get($_ctxt, pair.str());
+  }]>];
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    ::braid::runtime::EncodingPair getPair() const;
+    /// Both halves are encoded alike.
+    bool isSingle() const { return !getText().contains('/'); }
+  }];
+}
+
 def Comm_PlaceAttr : Comm_Attr<"Place", "place"> {
   let summary = "the ranks at some coordinates of the mesh";
   let description = [{

@@ -29,7 +29,9 @@ def Comm_Dialect : Dialect {
     - `comm.shardings` on an operation: one sharding per result;
     - `comm.call` on a call: its name in call paths (`layer#3`), which it keeps when its callee is replaced by a clone;
     - `comm.on` on a call or rt.copy, or on an entry's argument or result: the ranks that run it, or have it
-      (#comm.place).
+      (#comm.place);
+    - `comm.encoding` on a collective: how its values travel (#comm.encoding). `braid-expand-encoded` makes it of
+      `nn.encode`, collectives of bytes and `nn.decode`. The reference interpreter computes the collective as it is without.
 
     Constraints on them:
     - (comm.attributes_c1) `comm.sharding` is a #comm.sharding;
@@ -41,7 +43,11 @@ def Comm_Dialect : Dialect {
     - (comm.attributes_c7) `unit` stands only for a result that is no tensor;
     - (comm.attributes_c8) `comm.call` is a string without `/`, not empty;
     - (comm.attributes_c9) `comm.on` is a #comm.place, on a call or rt.copy, or on an argument or result of an entry;
-    - (comm.attributes_c10) a value with `comm.on` is not sharded over an axis that the place names.
+    - (comm.attributes_c10) a value with `comm.on` is not sharded over an axis that the place names;
+    - (comm.attributes_c11) `comm.encoding` is a #comm.encoding, on a collective;
+    - (comm.attributes_c12) the collective can be encoded: it is no comm.reduce, its reduction is a sum, and its values
+      are of f32, f16 or bf16, but for counts, and have at least one dimension;
+    - (comm.attributes_c13) `comm.encoding` has two encodings on an all_reduce only.
   }];
   let hasOperationAttrVerify = 1;
   let hasRegionArgAttrVerify = 1;
@@ -62,6 +68,8 @@ def Comm_Dialect : Dialect {
     /// Discardable attribute on calls, and on entry arguments and results: the #comm.place of the ranks that run or have
     /// them.
     static constexpr ::llvm::StringLiteral kOnAttrName = "comm.on";
+    /// Discardable attribute on collectives: their #comm.encoding.
+    static constexpr ::llvm::StringLiteral kEncodingAttrName = "comm.encoding";
   }];
 }
 

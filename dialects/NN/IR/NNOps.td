@@ -583,5 +583,6 @@ include "dialects/NN/IR/NNRotaryOps.td"
 include "dialects/NN/IR/NNExpertOps.td"
 include "dialects/NN/IR/NNTrainingOps.td"
 include "dialects/NN/IR/NNPartOps.td"
+include "dialects/NN/IR/NNCodecOps.td"
 
 #endif

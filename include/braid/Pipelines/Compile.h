@@ -24,6 +24,7 @@ struct CompileOptions {
   std::string mesh;              ///< "dp=2,tp=2"; empty: the module's own, or one rank
   std::string strategy;          ///< empty: auto
   std::string passes;            ///< run on the partitioned module; see PipelineOptions
+  std::string quantize;          ///< how collectives are encoded; see PipelineOptions
   std::vector<std::string> isas; ///< empty: x86-64-v3 and the host's own
   /// Unless empty, the kernels are compiled for these GPUs and for no CPU.
   std::vector<std::string> cudaArchitectures;

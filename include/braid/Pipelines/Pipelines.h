@@ -41,6 +41,10 @@ struct PipelineOptions : mlir::PassPipelineOptions<PipelineOptions> {
       *this, "passes",
       llvm::cl::desc("passes to run on the partitioned module, before kernels are formed: a "
                      "pass pipeline on the module")};
+  Option<std::string> quantize{
+      *this, "quantize",
+      llvm::cl::desc(
+          "how collectives are encoded: the list that braid-quantize-collectives takes")};
   Option<std::string> policy{*this, "policy", llvm::cl::desc("how collectives are placed: eager"),
                              llvm::cl::init("eager")};
 };

@@ -487,5 +487,6 @@ def DecomposeNN : Pass<"braid-decompose-nn"> {
 }
 
 include "braid/Transforms/ReorderPasses.td"
+include "braid/Transforms/EncodingPasses.td"
 
 #endif

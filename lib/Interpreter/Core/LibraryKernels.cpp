@@ -2,6 +2,8 @@
 // Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
+#include "Codec.h"
+
 #include "braid/Base/MatmulForm.h"
 #include "braid/Base/StatusMacros.h"
 #include "braid/Interpreter/Core/Kernels.h"
@@ -171,6 +173,122 @@ Outputs append(const KernelCall &c) {
       Tensor::ofFloats(cache.dtype(), cache.shape(), write(cache.floats(), source.floats())));
 }
 
+/// The encoding and the sizes of a payload, as the kernel's arguments say.
+struct Payload {
+  runtime::Encoding encoding;
+  DType type = DType::f32;
+  int64_t columns = 0, rowsPerPart = 0, parts = 0, partBytes = 0;
+};
+
+int64_t leadingSize(const Shape &shape) {
+  return numElements(Shape(shape.begin(), shape.end() - 1));
+}
+
+Result<Payload> payloadOf(const KernelCall &c, DType type, const Shape &tensor,
+                          const Shape &payload, int64_t senders) {
+  Payload result;
+  ASSIGN_OR_RETURN(result.encoding,
+                   runtime::Encoding::fromCode(static_cast<uint32_t>(c.integers[0])));
+  result.type = type;
+  result.columns = tensor.back();
+  result.parts = leadingSize(payload) / senders;
+  result.rowsPerPart = (leadingSize(tensor) + result.parts - 1) / result.parts;
+  result.partBytes = payload.back();
+  return result;
+}
+
+std::vector<uint8_t> headerOf(const Payload &p, int64_t rows) {
+  std::vector<uint8_t> bytes{'B', 'Q', 1, static_cast<uint8_t>(p.type)};
+  for (uint32_t field :
+       {p.encoding.code(), static_cast<uint32_t>(rows), static_cast<uint32_t>(p.columns)})
+    for (int i = 0; i < 4; ++i)
+      bytes.push_back(static_cast<uint8_t>(field >> 8 * i));
+  return bytes;
+}
+
+Outputs encode(const KernelCall &c) {
+  const Tensor &input = *c.inputs[0];
+  ASSIGN_OR_RETURN(Payload p, payloadOf(c, input.dtype(), input.shape(), c.outputs[0].shape, 1));
+  const Tensor stored = input.roundedToStorage();
+  const int64_t rows = leadingSize(input.shape());
+  std::vector<int64_t> bytes;
+  for (int64_t part = 0; part < p.parts; ++part) {
+    const int64_t first = std::min(part * p.rowsPerPart, rows);
+    const int64_t count = std::min(p.rowsPerPart, rows - first);
+    std::vector<uint8_t> whole = headerOf(p, count);
+    for (int64_t row = first; row < first + count; ++row) {
+      const double *from = stored.floats() + row * p.columns;
+      std::vector<float> values;
+      for (int64_t i = 0; i < p.columns; ++i)
+        values.push_back(static_cast<float>(from[i]));
+      const std::vector<uint8_t> encoded = encodeRow(p.encoding, p.type, values);
+      whole.insert(whole.end(), encoded.begin(), encoded.end());
+    }
+    whole.resize(static_cast<size_t>(p.partBytes));
+    for (uint8_t byte : whole)
+      bytes.push_back(static_cast<int8_t>(byte));
+  }
+  return single(Tensor::ofInts(DType::i8, c.outputs[0].shape, std::move(bytes)));
+}
+
+/// The rows of a part, in f32; rows that do not exist are zeros.
+Result<std::vector<float>> decodePart(const Payload &p, const int64_t *bytes, bool absent) {
+  std::vector<uint8_t> header;
+  for (int i = 0; i < 16; ++i)
+    header.push_back(static_cast<uint8_t>(bytes[i]));
+  int64_t rows = 0;
+  for (size_t i = 8; i < 12; ++i)
+    rows |= int64_t(header[i]) << 8 * (i - 8);
+  const bool isAbsent = absent && header == std::vector<uint8_t>(16);
+  if (!isAbsent && (header != headerOf(p, rows) || rows > p.rowsPerPart))
+    return Status::error("expects a payload of " + p.encoding.str() + " with up to " +
+                         std::to_string(p.rowsPerPart) + " rows of " + std::to_string(p.columns) +
+                         " columns, got another header");
+  ASSIGN_OR_RETURN(runtime::PayloadLayout layout,
+                   runtime::PayloadLayout::of(p.encoding, p.type, p.rowsPerPart, p.columns, 1));
+  std::vector<float> values;
+  for (int64_t row = 0; row < p.rowsPerPart; ++row) {
+    std::vector<uint8_t> encoded;
+    for (int64_t i = 0; i < layout.rowBytes; ++i)
+      encoded.push_back(static_cast<uint8_t>(bytes[16 + row * layout.rowBytes + i]));
+    std::vector<float> decoded(static_cast<size_t>(p.columns));
+    if (!isAbsent) {
+      ASSIGN_OR_RETURN(decoded, decodeRow(p.encoding, p.type, p.columns, encoded));
+    }
+    values.insert(values.end(), decoded.begin(), decoded.end());
+  }
+  return values;
+}
+
+/// The tensors of all senders, added in their order.
+Outputs decodeAll(const KernelCall &c, int64_t senders, bool absent) {
+  const Tensor &payload = *c.inputs[0];
+  const ValueType &type = c.outputs[0];
+  ASSIGN_OR_RETURN(Payload p, payloadOf(c, static_cast<DType>(c.integers[1]), type.shape,
+                                        payload.shape(), senders));
+  const auto count = static_cast<size_t>(numElements(type.shape));
+  std::vector<float> sum;
+  for (int64_t sender = 0; sender < senders; ++sender) {
+    std::vector<float> values;
+    for (int64_t part = 0; part < p.parts; ++part) {
+      ASSIGN_OR_RETURN(
+          std::vector<float> rows,
+          decodePart(p, payload.ints() + (sender * p.parts + part) * p.partBytes, absent));
+      values.insert(values.end(), rows.begin(), rows.end());
+    }
+    values.resize(count);
+    if (sender == 0)
+      sum = std::move(values);
+    else
+      for (size_t i = 0; i < count; ++i)
+        sum[i] += values[i];
+  }
+  std::vector<double> result;
+  for (float value : sum)
+    result.push_back(static_cast<double>(castTo(type.dtype, value)));
+  return single(Tensor::ofFloats(type.dtype, type.shape, std::move(result)));
+}
+
 } // namespace
 
 Result<std::vector<Tensor>> computeLibraryKernel(const std::string &name, const KernelCall &call) {
@@ -191,6 +309,9 @@ Result<std::vector<Tensor>> computeLibraryKernel(const std::string &name, const 
       {"reduce_dims", reduceDims},
       {"last_token", lastToken},
       {"append", append},
+      {"encode", encode},
+      {"decode", [](const KernelCall &c) { return decodeAll(c, 1, c.integers[2] != 0); }},
+      {"decode_sum", [](const KernelCall &c) { return decodeAll(c, c.integers[2], false); }},
       {"position_ids",
        [](const KernelCall &c) { return single(positionIds(*c.inputs[0], c.integers[0])); }},
       {"part",

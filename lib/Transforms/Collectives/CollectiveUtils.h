@@ -25,11 +25,12 @@ SaturatingCount gatherBytes(mlir::Type shard, int64_t n);
 
 /// Whether the operation is inside a comm.start, whose body must keep its form.
 bool isStarted(mlir::Operation *collective);
-/// The collectives of `root` that are not started, in order.
+/// The collectives of `root` that may take another form, in order: those that are neither started
+/// nor encoded. What is encoded was chosen for the form that it has.
 template <typename OpT> llvm::SmallVector<OpT> collectivesIn(mlir::Operation *root) {
   llvm::SmallVector<OpT> found;
   root->walk([&](OpT op) {
-    if (!isStarted(op))
+    if (!isStarted(op) && !op->hasAttr(comm::CommDialect::kEncodingAttrName))
       found.push_back(op);
   });
   return found;

@@ -236,54 +236,67 @@ Status check(const LibraryCall &c) {
 }
 } // namespace append
 
-/// The payloads of Encoding.h, [parts, bytes of a part]. `code` and `type` are Encoding::code and
-/// the DType of the tensor that was encoded; rows are all dimensions of a tensor but the last.
+/// The payloads of Encoding.h: the last dimension of a payload is the bytes of a part, the others
+/// count parts. `code` and `type` are Encoding::code and the DType of the tensor that was encoded,
+/// whose rows are all dimensions but the last.
 namespace codec {
 enum { input, output };
-Result<PayloadLayout> layout(const LibraryCall &c, size_t tensor, size_t payload, int64_t type,
-                             int64_t rowsOf) {
-  const OperandType &values = c[tensor];
-  RETURN_IF_ERROR(expectRank(c, payload, 2));
-  if (values.shape.empty())
-    return Status::error(c.kernel->operands[tensor].name, ": expects at least 1 dimension");
-  for (size_t operand : {tensor, payload})
-    if (!c[operand].isFlattenable(c[operand].rank() - 1))
-      return Status::error(c.kernel->operands[operand].name,
-                           ": expects leading dimensions that can be walked as one, got shape ",
-                           shapeString(c[operand].shape), " and strides ",
-                           shapeString(c[operand].strides));
-  if (c.integers[0] < 0 || c.integers[0] > UINT32_MAX)
-    return Status::error("expects the code of an encoding, got ", c.integers[0]);
-  ASSIGN_OR_RETURN(Encoding encoding, Encoding::fromCode(static_cast<uint32_t>(c.integers[0])));
-  if (type < 0 || type > static_cast<int64_t>(DType::i8))
-    return Status::error("expects the number of an element type, got ", type);
-  const Shape rows(values.shape.begin(), values.shape.end() - 1);
-  const std::optional<int64_t> count = checkedNumElements(rows);
-  const std::optional<int64_t> all = count ? checkedMul(*count, rowsOf) : std::nullopt;
-  if (!all)
-    return Status::error("the rows of shape ", shapeString(values.shape), " are too many");
+enum { code, type, absentOrSenders };
+Result<int64_t> leadingSize(const LibraryCall &c, size_t operand) {
+  const OperandType &view = c[operand];
+  const std::string role = c.kernel->operands[operand].name;
+  if (view.shape.empty())
+    return Status::error(role, ": expects at least 1 dimension");
+  if (!view.isFlattenable(view.rank() - 1) || (view.shape.back() != 1 && view.strides.back() != 1))
+    return Status::error(role,
+                         ": expects leading dimensions that can be walked as one and a contiguous "
+                         "last one, got shape ",
+                         shapeString(view.shape), " and strides ", shapeString(view.strides));
+  const std::optional<int64_t> size =
+      checkedNumElements(Shape(view.shape.begin(), view.shape.end() - 1));
+  if (!size || *size < 1)
+    return Status::error(role, ": expects at least one row and fewer than 2^63, got shape ",
+                         shapeString(view.shape));
+  return *size;
+}
+/// Of a tensor whose payloads of `senders` ranks follow each other.
+Result<PayloadLayout> layout(const LibraryCall &c, size_t tensor, size_t payload, int64_t dtype,
+                             int64_t senders) {
+  ASSIGN_OR_RETURN(int64_t rows, leadingSize(c, tensor));
+  ASSIGN_OR_RETURN(int64_t parts, leadingSize(c, payload));
+  if (c.integers[code] < 0 || c.integers[code] > UINT32_MAX)
+    return Status::error("expects the code of an encoding, got ", c.integers[code]);
+  ASSIGN_OR_RETURN(Encoding encoding, Encoding::fromCode(static_cast<uint32_t>(c.integers[code])));
+  if (dtype < 0 || dtype > static_cast<int64_t>(DType::i8))
+    return Status::error("expects the number of an element type, got ", dtype);
+  if (senders < 1 || parts % senders != 0)
+    return Status::error("payload: expects the parts of ", senders, " ranks, got shape ",
+                         shapeString(c[payload].shape));
   ASSIGN_OR_RETURN(PayloadLayout layout,
-                   PayloadLayout::of(encoding, static_cast<DType>(type), *all, values.shape.back(),
-                                     c[payload].shape[0]));
-  RETURN_IF_ERROR(expectShape(c, payload, {layout.parts, layout.partBytes}));
+                   PayloadLayout::of(encoding, static_cast<DType>(dtype), rows,
+                                     c[tensor].shape.back(), parts / senders));
+  Shape shape = c[payload].shape;
+  shape.back() = layout.partBytes;
+  RETURN_IF_ERROR(expectShape(c, payload, shape));
   return layout;
 }
 Result<PayloadLayout> encode(const LibraryCall &c) {
   return layout(c, input, output, static_cast<int64_t>(c[input].dtype), 1);
 }
 Result<PayloadLayout> decode(const LibraryCall &c) {
-  return layout(c, output, input, c.integers[1], 1);
+  if (const int64_t absent = c.integers[absentOrSenders]; absent != 0 && absent != 1)
+    return Status::error("expects absent of 0 or 1, got ", absent);
+  return layout(c, output, input, c.integers[type], 1);
 }
 Result<PayloadLayout> decodeSum(const LibraryCall &c) {
-  RETURN_IF_ERROR(expectRank(c, input, 2));
-  return layout(c, output, input, c.integers[1], c[input].shape[0]);
+  return layout(c, output, input, c.integers[type], c.integers[absentOrSenders]);
 }
 template <auto layoutOf> Status check(const LibraryCall &c) { return layoutOf(c).status(); }
 /// A pass for the extremes and one for the codes.
 double encodeFlops(const LibraryCall &c) { return 6 * elements(c[input]); }
 double decodeFlops(const LibraryCall &c) { return 2 * elements(c[output]); }
 double decodeSumFlops(const LibraryCall &c) {
-  return 3 * elements(c[output]) * static_cast<double>(c[input].shape[0]);
+  return 3 * elements(c[output]) * static_cast<double>(c.integers[absentOrSenders]);
 }
 } // namespace codec
 
@@ -386,12 +399,12 @@ const std::vector<LibraryKernel> &libraryKernels() {
        {in("payload", Elements::bytes), out("out", floats)},
        codec::check<codec::decode>,
        codec::decodeFlops,
-       {"code", "type"}},
+       {"code", "type", "absent"}},
       {"decode_sum",
        {in("payload", Elements::bytes), out("out", floats)},
        codec::check<codec::decodeSum>,
        codec::decodeSumFlops,
-       {"code", "type"}},
+       {"code", "type", "senders"}},
       {"part",
        {in("source", any), out("dest", same)},
        part::check,

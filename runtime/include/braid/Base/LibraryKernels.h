@@ -110,8 +110,9 @@ struct LibraryCall {
   int64_t rows() const;
 };
 
-/// The payload that a call of encode, decode or decode_sum writes or reads. A payload that
-/// decode_sum reads has one part for each rank, of as many rows as the sum.
+/// The payload that a call of encode, decode or decode_sum writes or reads. decode_sum reads those
+/// of `senders` ranks one after the other, and adds the tensors in this order, in f32. With
+/// `absent`, decode takes a part whose header is zeros for zeros.
 Result<PayloadLayout> payloadLayout(const LibraryCall &call);
 
 /// Checks of single operands; messages begin with `role`.

@@ -1,0 +1,78 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// Tensors as payloads of few bits, and back. Collectives exchange payloads as bytes. Included by NNOps.td, which has the base classes.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BRAID_DIALECTS_NN_NNCODECOPS_TD
+#define BRAID_DIALECTS_NN_NNCODECOPS_TD
+
+def NN_Payload : ConfinedType<StaticShapeTensorOf<[I8]>, [Comm_Bounded],
+    "statically shaped tensor of at most 2^48 i8 values">;
+
+class NN_CodecOp<string mnemonic> : NN_ReferenceOp<mnemonic, [], [NN_KernelCallOpInterface]> {
+  code constraints = [{
+    - (nn.codec_c1) the encoding is one, not two;
+    - (nn.codec_c2) tensor and payload have at least one dimension, and the encoded type is f32, f16 or bf16;
+    - (nn.codec_c3) the last dimension of the payload is the bytes of a part of ceil(rows / parts) rows
+      (braid/Base/Encoding.h).}];
+  let extraClassDeclaration = [{ KernelCall getKernelCall(); }];
+}
+
+def NN_EncodeOp : NN_CodecOp<"encode"> {
+  let summary = "A tensor as a payload of few bits";
+  let description = [{
+    The rows of the input, which are all of its dimensions but the last, are encoded each by itself and cut into parts,
+    of which the leading dimensions of the result count as many. Rows that are missing in the last parts are zeros.
+    braid/Base/Encoding.h has the payload to the bit.
+
+    ```mlir
+    %p = nn.encode %x as <"int8:128"> : tensor<7x576xf32> -> tensor<4x1216xi8>
+    ```
+
+    Constraints:}] # constraints;
+  let arguments = (ins NN_Tensor:$input, Comm_EncodingAttr:$encoding);
+  let results = (outs NN_Payload:$payload);
+  let assemblyFormat = "$input `as` $encoding attr-dict `:` type($input) `->` type($payload)";
+  let builders = [OpBuilder<(ins "::mlir::Value":$input, "const ::braid::runtime::Encoding &":$encoding,
+                                 "::llvm::ArrayRef<int64_t>":$parts)>];
+}
+
+def NN_DecodeOp : NN_CodecOp<"decode"> {
+  let summary = "The tensor of a payload";
+  let description = [{
+    The inverse of `nn.encode`, up to the error of the encoding. `of` is the element type of the tensor that was encoded;
+    the result may have another one. A payload of another encoding or of other sizes is an error at run time. With
+    `absent`, a part whose header is zeros, which no rank has sent, is zeros.
+
+    ```mlir
+    %y = nn.decode %p as <"int8:128"> of f32 : tensor<4x1216xi8> -> tensor<7x576xf32>
+    ```
+
+    Constraints:}] # constraints;
+  let arguments = (ins NN_Payload:$payload, Comm_EncodingAttr:$encoding, TypeAttr:$type, UnitAttr:$absent);
+  let results = (outs NN_Tensor:$result);
+  let assemblyFormat = "$payload `as` $encoding `of` $type (`absent` $absent^)? attr-dict `:` type($payload) `->` type($result)";
+}
+
+def NN_DecodeSumOp : NN_CodecOp<"decode_sum"> {
+  let summary = "The sum of the tensors of several ranks' payloads";
+  let description = [{
+    The payload holds those of `senders` tensors of the result's shape, one after the other. They are decoded to f32 and added in this order, in
+    f32: with senders in the order of their positions in the group, the sum of Flash Communication's algorithm 1.
+
+    ```mlir
+    %s = nn.decode_sum %p senders 4 as <"int8:128"> of f32 : tensor<4x1216xi8> -> tensor<2x576xf32>
+    ```
+
+    Constraints:}] # constraints # [{
+    - (nn.codec_c4) `senders` is at least 1 and divides the number of parts.}];
+  let arguments = (ins NN_Payload:$payload, I64Attr:$senders, Comm_EncodingAttr:$encoding, TypeAttr:$type);
+  let results = (outs NN_Tensor:$result);
+  let assemblyFormat = "$payload `senders` $senders `as` $encoding `of` $type attr-dict `:` type($payload) `->` type($result)";
+}
+
+#endif

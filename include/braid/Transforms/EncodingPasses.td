@@ -1,0 +1,77 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// Passes that let collectives of a partitioned module travel in fewer bits.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BRAID_TRANSFORMS_ENCODINGPASSES_TD
+#define BRAID_TRANSFORMS_ENCODINGPASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def QuantizeCollectives : Pass<"braid-quantize-collectives", "::mlir::ModuleOp"> {
+  let summary = "Say how the values of collectives are encoded";
+  let description = [{
+    `encodings` is a list of `PATTERN=ENCODING`, of which the last one that matches a collective counts. A pattern is the
+    role of a collective, or the path to it, with `*`, `?` and `[...]` as in file names:
+
+        *=int8:128                                   every collective that can be encoded
+        mlp.down=int4:128+spikes/int8:128            4 bits to the rank that adds, 8 bits for the sum
+        @main/@layer#3/mlp.down=bf16                 of one call only, which gets a callee of its own
+        attention.*=none                             what an earlier pattern encoded travels as it is
+
+    Of an encoding with two halves, a reduce_scatter takes the first, and any collective but an all_reduce the second.
+
+    Before, with `encodings=*=int8:128`:
+    ```mlir
+    %r = comm.all_reduce sum(%x) over <@mesh, {tp}> role "mlp.down" : tensor<4x8x576xf32>
+    ```
+    After:
+    ```mlir
+    %r = comm.all_reduce sum(%x) over <@mesh, {tp}> role "mlp.down" {comm.encoding = #comm.encoding<"int8:128">}
+        : tensor<4x8x576xf32>
+    ```
+
+    A pattern that matches nothing is an error, and so is one without `*`, `?` and `[` that matches a collective which cannot
+    be encoded: one of integers or of f64, of a maximum or minimum, a comm.reduce, or one in a comm.start. Other patterns pass over
+    those, with a remark.
+  }];
+  let options = [Option<"encodings", "encodings", "std::string", /*default=*/"\"\"",
+                        "List of PATTERN=ENCODING, separated by commas">];
+  let statistics = [Statistic<"numEncoded", "num-encoded", "Collectives with an encoding">];
+  let dependentDialects = ["::braid::comm::CommDialect"];
+}
+
+def ExpandEncoded : Pass<"braid-expand-encoded", "::mlir::ModuleOp"> {
+  let summary = "Make encoded collectives of codecs and collectives of bytes";
+  let description = [{
+    An all_reduce is the two steps of Flash Communication (algorithm 1): each rank sends the parts of its payload to
+    the ranks that add them, which decode them and add them in the order of positions in f32, and send their sum to all.
+    Rows that the ranks do not divide are cut where whole groups allow, and padded otherwise.
+
+    Before:
+    ```mlir
+    %r = comm.all_reduce sum(%x) over <@mesh, {tp}> role "mlp.down" {comm.encoding = #comm.encoding<"int4:128/int8:128">}
+        : tensor<8x384xf32>
+    ```
+    After, over 2 ranks:
+    ```mlir
+    %p = nn.encode %x as <"int4:128"> : tensor<8x384xf32> -> tensor<2x832xi8>
+    %q = comm.all_to_all(%p) split 0 concat 0 over <@mesh, {tp}> role "mlp.down/all_to_all"
+        : tensor<2x832xi8> -> tensor<2x832xi8>
+    %s = nn.decode_sum %q senders 2 as <"int4:128"> of f32 : tensor<2x832xi8> -> tensor<4x384xf32>
+    %e = nn.encode %s as <"int8:128"> : tensor<4x384xf32> -> tensor<1x1600xi8>
+    %g = comm.all_gather(%e) dim 0 over <@mesh, {tp}> role "mlp.down/all_gather" : tensor<1x1600xi8> -> tensor<2x1600xi8>
+    %r = nn.decode %g as <"int8:128"> of f32 : tensor<2x1600xi8> -> tensor<8x384xf32>
+    ```
+    A reduce_scatter is the first step; any other collective exchanges payloads in place of values. In a group of one rank
+    nothing is sent, and nothing is encoded.
+  }];
+  let statistics = [Statistic<"numExpanded", "num-expanded", "Collectives expanded">];
+  let dependentDialects = ["::braid::comm::CommDialect", "::braid::nn::NNDialect", "::mlir::tensor::TensorDialect"];
+}
+
+#endif

@@ -1,0 +1,205 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "CollectiveUtils.h"
+
+#include "braid/Transforms/Identity.h"
+#include "braid/Transforms/Passes.h"
+#include "braid/Transforms/ShardingUtils.h"
+
+#include "llvm/Support/GlobPattern.h"
+
+using namespace mlir;
+using namespace braid::comm;
+
+namespace braid {
+#define GEN_PASS_DEF_QUANTIZECOLLECTIVES
+#include "braid/Transforms/Passes.h.inc"
+
+namespace {
+
+/// PATTERN=ENCODING.
+struct Choice {
+  std::string text;                       ///< the pattern
+  SmallVector<llvm::GlobPattern> callers; ///< of a path: the function, and calls from there
+  std::optional<llvm::GlobPattern> role;
+  std::optional<runtime::EncodingPair> encoding; ///< none: as it is
+
+  bool isExact() const { return StringRef(text).find_first_of("*?[") == StringRef::npos; }
+};
+
+/// Why a collective cannot be encoded; empty if it can.
+std::string obstacle(CollectiveOpInterface op) {
+  return isStarted(op) ? "it is in a comm.start" : encodingObstacle(op);
+}
+
+/// The half that a collective takes.
+EncodingAttr encodingOf(CollectiveOpInterface op, const runtime::EncodingPair &pair) {
+  if (isa<AllReduceOp>(op))
+    return EncodingAttr::get(op.getContext(), pair);
+  const runtime::Encoding &half = isa<ReduceScatterOp>(op) ? pair.reduce : pair.gather;
+  return EncodingAttr::get(op.getContext(), runtime::EncodingPair{half, half});
+}
+
+struct QuantizeCollectives : impl::QuantizeCollectivesBase<QuantizeCollectives> {
+  using QuantizeCollectivesBase::QuantizeCollectivesBase;
+
+  void runOnOperation() override {
+    identify(getOperation());
+    std::vector<Choice> choices;
+    if (failed(parse(choices)))
+      return signalPassFailure();
+    for (const Choice &choice : choices)
+      if (failed(apply(choice)))
+        return signalPassFailure();
+    getOperation().walk([&](CollectiveOpInterface op) {
+      numEncoded += op->hasAttr(CommDialect::kEncodingAttrName);
+    });
+  }
+
+private:
+  LogicalResult parse(std::vector<Choice> &choices) {
+    SmallVector<StringRef> items;
+    StringRef(encodings).split(items, ',');
+    for (StringRef item : items) {
+      auto error = [&] {
+        return getOperation().emitError("expects a list of PATTERN=ENCODING to quantize, such as "
+                                        "'*=int8:128', got '")
+               << item << "'";
+      };
+      auto [pattern, encoding] = item.split('=');
+      if (pattern.empty() || encoding.empty())
+        return error();
+      Choice choice;
+      choice.text = pattern.str();
+      if (encoding != "none") {
+        const auto pair = runtime::EncodingPair::parse(encoding.str());
+        if (!pair.ok())
+          return error() << ": " << pair.status().message();
+        choice.encoding = *pair;
+      }
+      auto glob = [&](StringRef text) -> FailureOr<llvm::GlobPattern> {
+        llvm::Expected<llvm::GlobPattern> made = llvm::GlobPattern::create(text);
+        if (!made)
+          return error() << ": " << llvm::toString(made.takeError());
+        return std::move(*made);
+      };
+      StringRef rest = pattern;
+      while (rest.consume_front("@")) {
+        auto [caller, after] = rest.split('/');
+        FailureOr<llvm::GlobPattern> made = glob(caller);
+        if (failed(made))
+          return failure();
+        if (caller.empty() || after.empty())
+          return error() << ": expects a path such as '@main/@layer#3/mlp.down'";
+        choice.callers.push_back(std::move(*made));
+        rest = after;
+      }
+      FailureOr<llvm::GlobPattern> made = glob(rest);
+      if (failed(made))
+        return failure();
+      choice.role = std::move(*made);
+      choices.push_back(std::move(choice));
+    }
+    return success();
+  }
+
+  LogicalResult apply(const Choice &choice) {
+    SmallVector<CollectiveOpInterface> matching;
+    auto collect = [&](func::FuncOp function) {
+      function.walk([&](CollectiveOpInterface op) {
+        if (choice.role->match(op.getRoleName()))
+          matching.push_back(op);
+      });
+    };
+    SymbolTable symbols(getOperation());
+    if (choice.callers.empty())
+      for (auto function : getOperation().getOps<func::FuncOp>())
+        collect(function);
+    for (auto function : llvm::to_vector(getOperation().getOps<func::FuncOp>()))
+      if (!choice.callers.empty() && choice.callers.front().match(function.getSymName()))
+        descend(function, ArrayRef(choice.callers).drop_front(), *choice.role, symbols, collect);
+    if (matching.empty())
+      return getOperation().emitError("expects collectives that '")
+             << choice.text << "' names, found none" << known();
+    unsigned numDone = 0;
+    std::string lastObstacle;
+    for (CollectiveOpInterface op : matching) {
+      std::string why = choice.encoding ? obstacle(op) : "";
+      if (why.empty()) {
+        ++numDone;
+        if (choice.encoding)
+          op->setAttr(CommDialect::kEncodingAttrName, encodingOf(op, *choice.encoding));
+        else
+          op->removeAttr(CommDialect::kEncodingAttrName);
+        remarkDone(op, "QuantizeCollectives",
+                   (choice.encoding ? "encoded as " + choice.encoding->str() : "not encoded") +
+                       ", as '" + choice.text + "' says");
+        continue;
+      }
+      if (choice.isExact())
+        return op->emitOpError("'") << op.getRoleName() << "' cannot be encoded as "
+                                    << choice.encoding->str() << ": " << why;
+      remarkMissed(op, "QuantizeCollectives", why);
+      lastObstacle = std::move(why);
+    }
+    if (numDone == 0)
+      return getOperation().emitError("expects a collective that '")
+             << choice.text << "' names and that can be encoded, found none: " << lastObstacle;
+    return success();
+  }
+
+  /// Calls `collect` for the functions at the end of the path, which get clones where they have
+  /// other callers too.
+  void descend(func::FuncOp function, ArrayRef<llvm::GlobPattern> path,
+               const llvm::GlobPattern &role, SymbolTable &symbols,
+               llvm::function_ref<void(func::FuncOp)> collect) {
+    if (path.empty())
+      return collect(function);
+    SmallVector<func::CallOp> calls;
+    function.walk([&](func::CallOp call) {
+      func::FuncOp callee = calleeOf(call);
+      if (path.front().match(callName(call)) && !callee.isExternal() &&
+          leadsTo(callee, path.drop_front(), role))
+        calls.push_back(call);
+    });
+    for (func::CallOp call : calls) {
+      specialize(call, symbols);
+      descend(calleeOf(call), path.drop_front(), role, symbols, collect);
+    }
+  }
+
+  static bool leadsTo(func::FuncOp function, ArrayRef<llvm::GlobPattern> path,
+                      const llvm::GlobPattern &role) {
+    return function
+        .walk([&](Operation *op) {
+          bool found = false;
+          if (auto call = dyn_cast<func::CallOp>(op); call && !path.empty())
+            found = path.front().match(callName(call)) && !calleeOf(call).isExternal() &&
+                    leadsTo(calleeOf(call), path.drop_front(), role);
+          if (auto collective = dyn_cast<CollectiveOpInterface>(op); collective && path.empty())
+            found = role.match(collective.getRoleName());
+          return found ? WalkResult::interrupt() : WalkResult::advance();
+        })
+        .wasInterrupted();
+  }
+
+  /// ", in 'mlp.down' and 'attention.output'": what there is, for a message.
+  std::string known() {
+    SmallVector<StringRef> roles;
+    getOperation().walk([&](CollectiveOpInterface op) {
+      if (!llvm::is_contained(roles, op.getRoleName()))
+        roles.push_back(op.getRoleName());
+    });
+    if (roles.empty())
+      return "; the module has no collectives";
+    std::string text;
+    for (StringRef role : ArrayRef(roles).take_front(8))
+      text += (text.empty() ? " among '" : ", '") + role.str() + "'";
+    return text + (roles.size() > 8 ? ", ..." : "");
+  }
+};
+
+} // namespace
+} // namespace braid
