@@ -329,6 +329,9 @@ constexpr CpuKernel kCpuKernels[] = {
     {"top_k", [](auto &a, auto &r) { return resolveTopK(a, r.threads); }},
     {"reduce_dims", [](auto &a, auto &r) { return resolveReduceDims(a, r.threads); }},
     {"last_token", [](auto &a, auto &) { return resolveLastToken(a); }},
+    {"encode", [](auto &a, auto &r) { return resolveEncode(a, r.threads); }},
+    {"decode", [](auto &a, auto &r) { return resolveDecode(a, false, r.threads); }},
+    {"decode_sum", [](auto &a, auto &r) { return resolveDecode(a, true, r.threads); }},
     {"append",
      [](auto &a, auto &) -> Result<LibraryCommand> { return {std::make_shared<Append>(a)}; }},
 };

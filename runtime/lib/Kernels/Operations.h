@@ -87,6 +87,9 @@ Result<RotaryCommand> resolveRotary(const LibraryArguments &a, int64_t threads,
 Result<GatherCommand> resolveGather(const LibraryArguments &a, int64_t threads);
 Result<PositionIdsCommand> resolvePositionIds(const LibraryArguments &a);
 AppendCommand resolveAppend(const LibraryArguments &a);
+Result<LibraryCommand> resolveEncode(const LibraryArguments &a, int64_t threads);
+/// decode_sum if it `sums`, else decode.
+Result<LibraryCommand> resolveDecode(const LibraryArguments &a, bool sums, int64_t threads);
 Result<CopyCommand> resolvePart(const LibraryArguments &a);
 Result<CopyCommand> resolveCopy(const Tensor &source, const Tensor &dest);
 

@@ -9,6 +9,8 @@
 #ifndef BRAID_KERNELS_VECTORKERNELS_H
 #define BRAID_KERNELS_VECTORKERNELS_H
 
+#include "Codec.h"
+
 #include <cstdint>
 
 namespace braid::runtime {
@@ -58,6 +60,7 @@ struct VectorKernels {
                  int64_t count);
   /// out[i] = 2^x[i], relative error below 1e-6 from -126 on, 0 below -126.5; for tests.
   void (*exp2)(const float *x, float *out, int64_t count);
+  const CodecKernels *codec;
 };
 
 /// The best kernels for this host.

@@ -4,6 +4,7 @@
 //===----------------------------------------------------------------------===//
 #define BRAID_ISA_NAME "avx2"
 #define BRAID_VECTOR_BYTES 32
+#define BRAID_CODEC codecAvx2
 #define BRAID_KEY_ROWS 6
 #define BRAID_QUERY_TILES 4
 #define BRAID_QUERY_VECTORS 2

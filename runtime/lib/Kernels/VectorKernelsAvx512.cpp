@@ -4,6 +4,7 @@
 //===----------------------------------------------------------------------===//
 #define BRAID_ISA_NAME "avx512"
 #define BRAID_VECTOR_BYTES 64
+#define BRAID_CODEC codecAvx512
 #define BRAID_KEY_ROWS 6
 #define BRAID_QUERY_TILES 2
 #define BRAID_QUERY_VECTORS 4

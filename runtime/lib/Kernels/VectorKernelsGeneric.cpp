@@ -4,6 +4,7 @@
 //===----------------------------------------------------------------------===//
 #define BRAID_ISA_NAME "generic"
 #define BRAID_VECTOR_BYTES 16
+#define BRAID_CODEC codecGeneric
 #define BRAID_KEY_ROWS 4
 #define BRAID_QUERY_TILES 4
 #define BRAID_QUERY_VECTORS 2
