@@ -2,7 +2,9 @@
 // Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
+#include "EncodingError.h"
 #include "braid/Runtime/Version.h"
+
 #include "braid/Target/Bundle/Bundle.h"
 #include "dialects/RT/IR/RT.h"
 
@@ -82,6 +84,7 @@ FailureOr<runtime::Manifest> braid::buildManifest(ModuleOp module) {
   }
   if (manifest.entries.empty())
     return module.emitError("expects a function with '") << nn::NNDialect::kEntryAttrName << "'";
+  manifest.checkTolerance = expectedTolerance(module);
   manifest.transports = {"threads", "shm", "ucx"};
   return manifest;
 }

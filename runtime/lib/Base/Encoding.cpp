@@ -8,6 +8,7 @@
 #include "braid/Base/Support.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <iterator>
 
@@ -20,6 +21,9 @@ using Form = Encoding::Form;
 using Scale = Encoding::Scale;
 
 constexpr int64_t kSmallestGroup = 32, kLargestGroup = 8192, kDefaultGroup = 128;
+/// The unit of the last place of a number of m mantissa bits is 2^-m of it for powers of two and
+/// 2^-(m + 1) just below; this is about the mean in L2.
+constexpr double kUnitOfFloats = 0.75;
 constexpr int64_t kSmallestRotation = 16, kLargestRotation = 256;
 
 /// Names that stand for one form of codes.
@@ -205,6 +209,30 @@ int64_t Encoding::groupHeaderBytes(DType type) const {
   if (spikes)
     bytes += 2 * byteSize(type) + (group > 256 ? 4 : 2);
   return bytes;
+}
+
+double Encoding::expectedError() const {
+  // The deviation of a number that is uniform in a step.
+  const double uniform = 1 / std::sqrt(12.0);
+  switch (element) {
+  case Element::integer: {
+    const double steps = form == Form::symmetric ? std::exp2(bits) - 2 : std::exp2(bits) - 1;
+    return uniform * 2 * std::sqrt(2 * std::log(static_cast<double>(group))) / steps;
+  }
+  case Element::bf16:
+    return uniform * std::exp2(-7) * kUnitOfFloats;
+  case Element::f16:
+    return uniform * std::exp2(-10) * kUnitOfFloats;
+  case Element::e4m3:
+  case Element::e2m3:
+    return uniform * std::exp2(-3) * kUnitOfFloats;
+  case Element::e5m2:
+  case Element::e3m2:
+    return uniform * std::exp2(-2) * kUnitOfFloats;
+  case Element::e2m1:
+    break;
+  }
+  return uniform * std::exp2(-1) * kUnitOfFloats;
 }
 
 std::string Encoding::str() const {

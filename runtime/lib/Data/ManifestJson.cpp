@@ -82,6 +82,7 @@ template <typename Io> static void fields(Io &io, Manifest &manifest) {
   io.field("kernels", manifest.kernels);
   io.field("transports", manifest.transports);
   io.field("program", manifest.programMember);
+  io.optional("check_tolerance", manifest.checkTolerance);
   io.optional("module", manifest.moduleMember);
 }
 

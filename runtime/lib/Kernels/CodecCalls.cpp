@@ -31,18 +31,14 @@ struct Operands {
     Operands o;
     ASSIGN_OR_RETURN(o.type, storedType(a, Storage::halves));
     const Tensor tensor = a.tensor(tensorName), payload = a.tensor(payloadName);
-    if (payload.shape.back() != 1 && payload.strides.back() != 1)
-      return Status::error("expects a contiguous last dimension of ", payloadName, " ",
-                           shapeString(payload.shape), ", got strides ",
-                           shapeString(payload.strides));
     ASSIGN_OR_RETURN(const int64_t rowStride, tensor.rowStride());
+    ASSIGN_OR_RETURN(o.partStrideBytes, payload.rowStride());
     ASSIGN_OR_RETURN(o.layout, payloadLayout(a));
     o.codec = CodecRow::of(o.layout);
     o.tensor = tensor.data;
     o.payload = payload.data;
     o.rows = tensor.rows();
     o.rowStrideBytes = rowStride * byteSize(o.type);
-    o.partStrideBytes = payload.strides[0];
     return o;
   }
 
@@ -91,11 +87,12 @@ private:
   int64_t members;
 };
 
-/// decode, of rows that are cut into parts, and decode_sum, of parts that have all rows each.
+/// decode and decode_sum: the payloads of any number of senders follow each other.
 class Decode : public LibraryRun {
 public:
-  Decode(const Operands &operands, bool sums, int64_t threads)
-      : o(operands), sums(sums), members(std::min(o.rows, shareOut(o.bytes(), kGrain, threads))) {}
+  Decode(const Operands &operands, int64_t senders, bool mayBeAbsent, int64_t threads)
+      : o(operands), senders(senders), mayBeAbsent(mayBeAbsent),
+        members(std::min(o.rows, shareOut(o.bytes(), kGrain, threads))) {}
 
   void run(const NamedCommand &source, ExecutionContext &context) const override {
     Status status = checkHeaders();
@@ -113,34 +110,39 @@ public:
   }
 
 private:
+  /// A part has the rows of its tensor, or, after a sum of parts, those that were padding too.
   Status checkHeaders() const {
-    auto within = [](Status status, int64_t part) {
-      return status.within("part " + std::to_string(part));
-    };
-    uint32_t first = 0;
-    for (int64_t part = 0; part < o.layout.parts; ++part) {
-      const std::byte *header = o.part(part);
-      RETURN_IF_ERROR(within(o.layout.checkHeader(header, sums ? 0 : o.layout.rowsOf(part)), part));
-      uint32_t rows;
-      std::memcpy(&rows, header + 8, sizeof rows);
-      first = part == 0 ? rows : first;
-      if (sums && rows != first)
-        return within(
-            Status::error("expects a payload of ", first, " rows, as part 0 has, got ", rows),
-            part);
+    const PayloadLayout &layout = o.layout;
+    for (int64_t i = 0; i < senders * layout.parts; ++i) {
+      const std::byte *header = o.part(i);
+      // Nothing was sent; bytes of 0 decode to 0.
+      if (mayBeAbsent && std::all_of(header, header + PayloadLayout::kHeaderBytes,
+                                     [](std::byte byte) { return byte == std::byte(0); }))
+        continue;
+      const int64_t part = i % layout.parts;
+      RETURN_IF_ERROR(layout.checkHeader(header, senders > 1 ? 0 : layout.rowsOf(part))
+                          .within("part " + std::to_string(i)));
+      if (const int64_t first = rowsIn(o.part(part)), rows = rowsIn(header); rows != first)
+        return Status::error("part ", i, ": expects a payload of ", first, " rows, as part ", part,
+                             " has, got ", rows);
     }
     return {};
   }
+  static int64_t rowsIn(const std::byte *header) {
+    uint32_t rows;
+    std::memcpy(&rows, header + 8, sizeof rows);
+    return rows;
+  }
 
   Status decode(Range range, const CodecKernels &kernels) const {
-    const int64_t perPart = o.layout.rowsPerPart, parts = sums ? o.layout.parts : 1;
-    std::vector<const void *> from(static_cast<size_t>(parts));
+    const int64_t perPart = o.layout.rowsPerPart, parts = o.layout.parts;
+    std::vector<const void *> from(static_cast<size_t>(senders));
     const bool stream = o.bytes() >= kStreamed;
     for (int64_t row = range.begin; row < range.end; ++row) {
-      for (int64_t part = 0; part < parts; ++part)
-        from[static_cast<size_t>(part)] =
-            sums ? o.payloadRow(part, row) : o.payloadRow(row / perPart, row % perPart);
-      const SpikeFault fault = kernels.decodeRows(o.codec, from.data(), parts,
+      for (int64_t sender = 0; sender < senders; ++sender)
+        from[static_cast<size_t>(sender)] =
+            o.payloadRow(sender * parts + row / perPart, row % perPart);
+      const SpikeFault fault = kernels.decodeRows(o.codec, from.data(), senders,
                                                   static_cast<int>(o.type), o.row(row), stream);
       if (fault.position >= 0)
         return Status::error("row ", row, ": expects a spike position below ", fault.elements,
@@ -153,7 +155,8 @@ private:
   static constexpr double kStreamed = 1 << 24;
 
   Operands o;
-  bool sums;
+  int64_t senders;
+  bool mayBeAbsent;
   int64_t members;
 };
 
@@ -166,7 +169,9 @@ Result<LibraryCommand> resolveEncode(const LibraryArguments &a, int64_t threads)
 
 Result<LibraryCommand> resolveDecode(const LibraryArguments &a, bool sums, int64_t threads) {
   ASSIGN_OR_RETURN(const Operands operands, Operands::of(a, "out", "payload"));
-  return LibraryCommand(std::make_shared<Decode>(operands, sums, threads));
+  const int64_t last = a.integers.back(); // absent of decode, senders of decode_sum
+  return LibraryCommand(
+      std::make_shared<Decode>(operands, sums ? last : 1, !sums && last != 0, threads));
 }
 
 } // namespace braid::runtime

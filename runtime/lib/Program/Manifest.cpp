@@ -187,6 +187,8 @@ Status Manifest::verify() const {
     return Status();
   };
   RETURN_IF_ERROR(claim("program", programMember));
+  if (checkTolerance && !(*checkTolerance > 0))
+    return Status::error("expects a check_tolerance above 0, got ", *checkTolerance);
   if (!moduleMember.empty())
     RETURN_IF_ERROR(claim("module", moduleMember));
   std::set<std::string> targets;

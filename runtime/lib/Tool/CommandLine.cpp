@@ -226,9 +226,11 @@ std::optional<int> parseCommandLine(int argc, const char *const *argv, const Run
       ->take_all()
       ->allow_extra_args(false)
       ->group(check);
-  app.add_option("--tolerance", options.tolerance,
-                 "largest relative L2 distance that passes (default: 2e-5 for f32, 2e-3 for f16); "
-                 "integers must be equal")
+  app.add_option(
+         "--tolerance", options.tolerance,
+         "largest relative L2 distance that passes (default: 2e-5 for f32, 2e-3 for f16, and "
+         "where collectives are encoded what the bundle expects of that); "
+         "integers must be equal")
       ->type_name("X")
       ->check(CLI::Validator(CLI::NonNegativeNumber).description(""))
       ->group(check);

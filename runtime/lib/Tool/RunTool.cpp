@@ -210,6 +210,8 @@ private:
       check.allowed = 0; // whatever the tolerance of floats
     else if (options.tolerance)
       check.allowed = *options.tolerance;
+    else if (bundle->manifest().checkTolerance)
+      check.allowed = *bundle->manifest().checkTolerance;
     else if (result.dtype == DType::f32)
       check.allowed = 2e-5;
     else if (result.dtype == DType::f16)
@@ -495,8 +497,8 @@ private:
 int runMain(int argc, const char *const *argv, const RunHooks &hooks) {
   if (argc == 2 && std::strcmp(argv[1], kStartRanks) == 0)
     return runRankStarter();
-  // A job after one whose connections broke off listens at the same port at once. UCX takes this from the
-  // environment only, which is a tool's to set and not a library's.
+  // A job after one whose connections broke off listens at the same port at once. UCX takes this
+  // from the environment only, which is a tool's to set and not a library's.
   setenv("UCX_TCP_CM_REUSEADDR", "y", /*overwrite=*/0);
   RunOptions options;
   if (std::optional<int> exitStatus = parseCommandLine(argc, argv, hooks, options))

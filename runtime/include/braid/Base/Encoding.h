@@ -100,6 +100,11 @@ struct Encoding {
   /// A group's bytes besides codes, spikes included, for a tensor of this type.
   int64_t groupHeaderBytes(DType type) const;
 
+  /// What tests may expect: |y - x| / |x| (L2) of independent normal numbers, to about a fifth. Of
+  /// integers the step is the expected range of a group, 2 sqrt(2 ln(group)) deviations, over the
+  /// number of steps, and the error is uniform in it; of floats the unit of the last place.
+  double expectedError() const;
+
   /// "int4:128+spikes", with the group where it is not given by the name. Options in the order
   /// symmetric or zero-point, bf16-scale, hadamardR, spikes.
   std::string str() const;

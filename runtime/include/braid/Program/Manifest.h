@@ -44,6 +44,9 @@ struct Manifest {
   std::vector<KernelLibrary> kernels;
   std::vector<std::string> transports; ///< that can run it
   std::string programMember = "program.brpg";
+  /// Relative L2 distance from the results of the model without encodings that `--check` allows,
+  /// greater than 0; none where nothing is encoded.
+  std::optional<double> checkTolerance = {};
   std::string moduleMember; ///< module as MLIR bytecode for --check reference; empty when stripped
 
   /// Checks everything that does not need the members: names, shapes against shardings and slices,
