@@ -200,8 +200,8 @@ private:
     const double q = format.quantum(x);
     double rounded = (up ? std::ceil(x / q) : std::floor(x / q)) * q;
     if (std::fabs(rounded) > format.largest) {
-      refused = true;
-      return;
+      refused = up || rounded < 0;
+      rounded = format.largest;
     }
     if (up && e.scale == Scale::bf16 && rounded != 0)
       rounded = std::max(rounded, std::ldexp(1.0, -126));
@@ -272,6 +272,12 @@ Header RowCodec::headerOf(const std::vector<float> &group, const std::vector<boo
     wanted = range / static_cast<float>(levels());
   }
   store(static_cast<double>(wanted), true, header.scale, header.scaleCode, header.refused);
+  // What the largest code would decode to.
+  const float steps = static_cast<float>(e.element != Element::integer ? formatOf(e.element).largest
+                                         : e.form == Form::symmetric   ? largestSymmetric()
+                                                                       : levels());
+  const float reach = steps * header.scale;
+  header.refused |= std::isinf(header.offset + reach);
   if (!header.refused && e.element == Element::integer && e.form == Form::zeroPoint &&
       header.scale != 0) {
     const float inverse = 1.0f / header.scale;
@@ -345,6 +351,8 @@ std::vector<uint8_t> RowCodec::encode(const std::vector<float> &row) const {
       rowFactor = std::max(rowFactor, magnitude);
   }
   rowFactor = rowFactor / (448.0f * 6.0f);
+  if (rowFactor < std::numeric_limits<float>::min())
+    rowFactor = 0;
   if (e.scale == Scale::nvfp4)
     put(headers, bitsOf(rowFactor), 4);
   for (const std::vector<float> &group : groups) {
@@ -418,9 +426,10 @@ Result<std::vector<float>> RowCodec::decode(int64_t columns,
                                                : castValue(wide(), scale);
       header.refused = e.scale == Scale::e8m0    ? scale == 255
                        : e.scale == Scale::nvfp4 ? (scale & 0x7f) == 0x7f
-                                                 : std::isnan(header.scale);
+                                                 : !std::isfinite(header.scale);
       if (e.element == Element::integer && e.form == Form::asymmetric)
         header.offset = castValue(wide(), static_cast<int>(get(bytes, at, 2)));
+      header.refused |= !std::isfinite(header.offset);
       if (e.element == Element::integer && e.form == Form::zeroPoint)
         header.zero = static_cast<int>(get(bytes, at, 1));
       if (e.spikes) {

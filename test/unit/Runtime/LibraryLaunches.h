@@ -116,6 +116,18 @@ struct PositionIdsLaunch {
   int64_t padding = 0;
   LibraryLaunch launch() { return {"position_ids", viewsOf(ids, out), {padding}}; }
 };
+/// `code` is Encoding::code, `type` the DType of the tensor that was encoded.
+struct EncodeLaunch {
+  ViewPtr input, payload;
+  int64_t code = 0;
+  LibraryLaunch launch() { return {"encode", viewsOf(input, payload), {code}}; }
+};
+struct DecodeLaunch {
+  ViewPtr payload, out;
+  int64_t code = 0, type = 0;
+  bool absent = false;
+  LibraryLaunch launch() { return {"decode", viewsOf(payload, out), {code, type, absent}}; }
+};
 struct PartLaunch {
   ViewPtr source, dest;
   int64_t dim = 0, shift = 0;

@@ -9,7 +9,8 @@
 // A tensor is rows of columns; each row is encoded by itself. With an encoding of groups, a row is
 // cut into groups of `group` elements, of which the last may be shorter. All arithmetic is in f32,
 // with each operation rounded to nearest even and none contracted; `inv` is 1 / scale, computed
-// once per group. floor16 and ceil16 round to the type of scales, down and up, and zeros to +0.
+// once per group. floor16 and ceil16 round to the type of scales, down and up, and zeros to +0;
+// beyond its range, floor16 gives the largest number or -infinity, ceil16 infinity.
 //
 // A group of x, min and max, M = max |x|, is encoded as (n bits, L = 2^n - 1, Q = 2^(n-1) - 1):
 //
@@ -22,41 +23,53 @@
 //                       code = clamp(round(x * inv) + zero, 0, L); y = (code - zero) * scale
 //                       (Flash Communication, section 3.1, which has no 0 in the range)
 //   fp8*, fp6*, fp4*    scale = ceil16(M / largest), code = cast(x * inv); y = value(code) * scale
-//   mxfp*               groups of 32 with a scale 2^e, e = clamp(floor(log2(M)) -
-//   floor(log2(largest)),
-//                       -127, 127), stored as e + 127 (OCP Microscaling Formats 1.0, section 6.3)
-//   nvfp4               groups of 16 of e2m1; the row has a factor F = M of the row / (448 * 6),
-//                       and the group the scale e4m3 = upward(M / 6 / F); scale = value(e4m3) * F
+//   mxfp*               groups of 32 with a scale 2^e, stored as e + 127, where
+//                       e = clamp(floor(log2(M)) - floor(log2(largest)), -127, 127)
+//                       (OCP Microscaling Formats 1.0, section 6.3)
+//   nvfp4               groups of 16 of e2m1; the row has a factor F = M / (448 * 6), with the M
+//                       of its groups without an infinity or a NaN, and the group the scale
+//                       e4m3 = upward(M / 6 / F), at most 448; scale = value(e4m3) * F
 //   bf16, f16           cast(x), without groups
 //
-// cast rounds to nearest even and saturates: a finite number never becomes an infinity. y is cast
-// to the tensor's type alike. Where the scale is 0, inv is 0. A bf16 scale below 2^-126 that is not
-// 0 becomes 2^-126; a scale of nvfp4 below 2^-126 becomes 0. `floor(log2(M))` of a subnormal
-// number is -127, as of 0.
+// cast rounds to nearest even, keeps the sign of zeros, and saturates: a finite number never
+// becomes an infinity. y is cast to the tensor's type alike. Where the scale is 0, inv is 0. A bf16
+// scale below 2^-126 that is not 0 becomes 2^-126; F, and a scale of nvfp4, below 2^-126 become 0,
+// and where either is 0, so is the e4m3. `floor(log2(M))` of a subnormal number is -127, as of 0.
 //
-// Bounds, with u = 2^-22: |y - x| <= scale * (1/2 + 2^-12) + u * (|x| + |offset|) for the three
-// integer forms: round loses 1/2, the roundings of x - offset, inv and their product lose less than
-// 2^-12 of a step as codes are below 2^8, and codes reach up to max since scale is rounded up.
-// For floats of m mantissa bits whose smallest normal number is t: |y - x| <= |x| * 2^-(m+1) +
-// scale * t * 2^-(m+1) + u * |x|, and for mxfp*, where M / scale may exceed `largest`, at most
-// (1 - largest / 2^(floor(log2(largest)) + 1)) * |x| more. A constant group of a number that the
-// scale's type represents, and codes * scale of a group that reaches 0 and L, are kept exactly.
+// Bounds of y before its cast, with u = 2^-22: |y - x| <= scale * (1/2 + 2^-12) + u * (|x| +
+// |offset|) for the three integer forms: round loses 1/2, the roundings of x - offset, inv and
+// their product lose less than 2^-12 of a step as codes are below 2^8, and codes reach up to max
+// since scale is rounded up. For floats of m mantissa bits whose smallest normal number is t: |y -
+// x| <= |x| * 2^-(m+1) + scale * t * 2^-(m+1) + u * |x|, and for mxfp*, where M / scale may exceed
+// `largest`, at most (1 - largest / 2^(floor(log2(largest)) + 1)) * |x| more. Where the scale is 0
+// though elements differ from y, they are tiny: |y - x| < 2^-134, and < 2^-114 for nvfp4. These are
+// kept exactly: with intN, a constant group of a number that the scale's type represents; with an
+// offset of 0, codes * scale of a group whose codes reach both ends of their range (of +symmetric
+// and floats, either end).
 //
 // +hadamardR            each R consecutive elements that lie whole in a group are replaced by
 //                       H x / sqrt(R), H in Sylvester's order: for h = 1, 2, 4, .. R/2, (a, b) at
 //                       distance h becomes (a + b, a - b); at last each is multiplied by
 //                       f32(1 / sqrt(R)). Decoding does the same to y.
+//                       The bounds hold for the rotated x and the y before it is rotated back.
 // +spikes               the group's first smallest element, and the first largest of the others
-//                       (the same one in a group of one), travel in the tensor's type with their
-//                       positions; min, max and M are those of the other elements (0 without any),
-//                       and the spikes' codes are 0. After +hadamardR they are those of the
+//                       (the same one in a group of one), travel cast to the tensor's type with
+//                       their positions; min, max and M are those of the other elements (0 without
+//                       any), and the spikes' codes are 0. After +hadamardR they are those of the
 //                       rotated group.
 // +bf16-scale           scales and offsets are bf16; f16 otherwise.
 //
-// A group with an infinity or a NaN, or whose scale or offset is beyond the range of its type, is
-// *refused*: its scale is NaN (e8m0 255, e4m3 0x7f, f16 0x7e00, bf16 0x7fc0), offset, zero and
-// codes are 0, spikes are NaN at position 0, and all of its elements become NaN: damage is seen.
-// Casts keep infinities, and NaNs as the quiet NaN of positive sign.
+// A group with an infinity or a NaN (after +hadamardR), or whose scale, offset or offset + E *
+// scale is an infinity, where E is L, Q or `largest`, is *refused*: its scale is NaN (e8m0 255,
+// e4m3 0x7f, f16 0x7e00, bf16 0x7fc0), offset, zero and codes are 0, spikes are NaN at position 0,
+// and all of its elements become NaN: damage is seen. Casts keep infinities, and NaNs as the quiet
+// NaN of positive sign.
+//
+// Payloads that no encoder writes decode to something, too: a group whose scale or offset is no
+// finite number as a refused one; the codes of e4m3 and e5m2 that are no finite numbers as their
+// formats say; signs of e4m3 scales do not count; of two spikes at one position the second counts.
+// A spike at a position beyond the group's elements is an error. decode_sum adds the y of all parts
+// in f32, in the order of the parts, before the cast.
 //
 // Payload. The rows of a tensor are cut into `parts` of ceil(rows / parts) rows; those that do not
 // exist are bytes of 0, which decode to 0. A part is, little-endian:
