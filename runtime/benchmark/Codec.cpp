@@ -16,6 +16,7 @@
 #include "runtime/lib/Kernels/VectorKernels.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -128,10 +129,18 @@ int main(int argc, char **argv) {
   std::vector<int64_t> sizes;
   std::vector<std::string> encodings;
   for (int i = 1; i < argc; ++i)
-    if (std::string(argv[i]) == "--size" && i + 1 < argc)
-      sizes.push_back(std::max(1, std::atoi(argv[++i])));
-    else
+    if (std::string(argv[i]) == "--size" && i + 1 < argc) {
+      const std::string text = argv[++i];
+      int64_t size = 0;
+      const auto end = std::from_chars(text.data(), text.data() + text.size(), size);
+      if (end.ec != std::errc() || end.ptr != text.data() + text.size() || size < 1) {
+        std::fprintf(stderr, "error: --size expects a number of MiB, got '%s'\n", text.c_str());
+        return 1;
+      }
+      sizes.push_back(size);
+    } else {
       encodings.emplace_back(argv[i]);
+    }
   if (sizes.empty())
     sizes = {1, 64};
   if (encodings.empty())

@@ -263,6 +263,11 @@ Result<StreamCommand> makeCall(const LibraryArguments &a, RankDevice &rank) {
   return libraryStreamCommand(rank, std::string("braid_") + a.kernel->name, call.rows * 32, call);
 }
 
+/// Of kernels that `library.cuh` has no function for.
+Result<StreamCommand> refuse(const LibraryArguments &a, const LibraryPlace &, RankDevice &) {
+  return Status::error(a.kernel->name, " is not implemented on target 'cuda'");
+}
+
 Result<StreamCommand> makeReduceDims(const LibraryArguments &a, const LibraryPlace &,
                                      RankDevice &rank) {
   if (const DType type = a[0].dtype; type == DType::f64)
@@ -350,7 +355,8 @@ struct DeviceKernel {
 constexpr DeviceKernel kDeviceKernels[] = {
     {"matmul", makeMatmul}, {"attention", makeAttention}, {"rotary_table", makeRotaryTable},
     {"rotary", makeRotary}, {"embedding", makeGather},    {"reduce_dims", makeReduceDims},
-    {"part", makePart},     {"append", makeAppend},
+    {"part", makePart},     {"append", makeAppend},       {"encode", refuse},
+    {"decode", refuse},     {"decode_sum", refuse},
 };
 
 } // namespace
