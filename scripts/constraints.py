@@ -21,8 +21,11 @@ def documented(folder):
     for path in sorted(folder.glob("*.td")):
         listed = False
         for line, text in enumerate(path.read_text().splitlines(), 1):
-            listed = text.strip().startswith("Constraints") or (listed and "}]" not in text)
-            if not listed or not text.strip().startswith("- "):
+            # A list that several operations share is `code constraints`.
+            begins = text.strip().startswith(("Constraints", "code constraints"))
+            ended = not begins and "}]" in text
+            listed, before = begins or (listed and not ended), listed
+            if not (listed or before) or not text.strip().startswith("- "):
                 continue
             if not (match := re.match(rf"\s*- \(({ID})(, ODS)?\) ", text)):
                 errors.append(f"{path}:{line}: expects a constraint to begin with its id, got '{text.strip()}'")
