@@ -134,7 +134,9 @@ public:
         options.neededBytes = needed;
         return net::exchangeArenas(options, bytes);
       };
-    given.beginRun = [this](RunControl &run) { control->begin(run, ++runs); };
+    given.beginRun = [this, isFirst = true](RunControl &run) mutable {
+      control->begin(run, ++runs, std::exchange(isFirst, false));
+    };
     given.endRun = [this](bool failed) {
       isBroken = isBroken || failed;
       control->end();

@@ -9,6 +9,12 @@
 
 namespace braid::runtime::net {
 
+/// What a peer said before its connections broke off is here by then.
+constexpr int64_t kCauseNs = 1000000000;
+/// A peer that is silent for longer than this, and than some periods, may be anywhere.
+constexpr int64_t kSilentNs = 1000000000;
+constexpr int64_t kSilentPeriods = 4;
+
 Control::Control(std::unique_ptr<Link> ownLink, const Job &job, const ControlOptions &options)
     : link(std::move(ownLink)),
       frames(*link, job.key, "braid control",
@@ -42,27 +48,31 @@ Control::~Control() {
   (void)link->close(nowNs() + 1000000000);
 }
 
-void Control::begin(RunControl &ofRun, uint64_t run) {
+void Control::begin(RunControl &ofRun, uint64_t run, bool isFirstOfModel) {
   const std::lock_guard<std::mutex> lock(mutex);
   control = &ofRun;
   ofRun.nameHosts(hosts);
   runNumber = run;
   isShared = false;
   progressNs = nowNs();
-  if (other && other->first < run)
-    other.reset();
+  if (isFirstOfModel)
+    firstOfModel = run;
   if (!loss.ok())
     ofRun.fail(loss);
-  if (other && other->first == run)
+  if (other && concernsThisRun(other->first))
     ofRun.fail(other->second);
+  if (other && other->first <= run)
+    other.reset();
 }
 
 void Control::end() {
   const std::lock_guard<std::mutex> lock(mutex);
   if (!control)
     return;
-  if (control->failed())
+  if (control->failed()) {
     shareFailure(control->failure());
+    lastFailed = runNumber;
+  }
   control = nullptr;
   link->signal();
 }
@@ -73,8 +83,14 @@ Status Control::state() const {
 }
 
 Status Control::describeLoss(int64_t peer, const Status &error) const {
-  const std::lock_guard<std::mutex> lock(mutex);
-  return Status::error(error.message(), circumstances(peer), error.code());
+  for (const int64_t until = nowNs() + kCauseNs;;
+       std::this_thread::sleep_for(std::chrono::milliseconds(1))) {
+    const std::lock_guard<std::mutex> lock(mutex);
+    if (control && control->failed())
+      return control->failure();
+    if (!control || peers[static_cast<size_t>(peer)].isLost || nowNs() >= until)
+      return Status::error(error.message(), circumstances(peer), error.code());
+  }
 }
 
 /// " while it was at ..., rank 0 waits for it at ...". Where nobody waits for it at this moment,
@@ -159,17 +175,25 @@ void Control::handle(int64_t sender, const Frame &frame) {
                       : failure->code == static_cast<uint32_t>(Code::checkFailed)
                           ? Code::checkFailed
                           : Code::rankFailed;
-    const Status status = Status::error(failure->text, code);
-    if (control && failure->run == runNumber) {
-      // All know it from its sender.
-      isShared = true;
-      control->fail(status);
-    } else if (failure->run > runNumber) {
-      other = {failure->run, status};
-    }
+    handleFailure(failure->run, Status::error(failure->text, code));
   } else if (std::holds_alternative<Goodbye>(frame)) {
     peer.hasLeft = true;
     peer.leftNs = nowNs();
+  }
+}
+
+/// A process may be in a later run than one that fails. If the run has not failed here as well, and
+/// is one of this model, the sender takes part in no later one.
+bool Control::concernsThisRun(uint64_t run) const {
+  return run == runNumber || (run < runNumber && run > lastFailed && run >= firstOfModel);
+}
+
+void Control::handleFailure(uint64_t run, const Status &failure) {
+  if (control && concernsThisRun(run)) {
+    isShared = true; // all know it from its sender
+    control->fail(failure);
+  } else if (run > runNumber || (!control && run > lastFailed)) {
+    other = {run, failure};
   }
 }
 
@@ -202,6 +226,10 @@ void Control::checkPeers() {
     } else if (limitNs > 0 && now - peer.heardNs > limitNs) {
       lose(rank,
            link->describe(rank) + " has not been heard of for " + seconds(now - peer.heardNs));
+    } else if (control && now - peer.heardNs > std::max(kSilentNs, kSilentPeriods * periodNs)) {
+      // Nothing says that it still waits there; others that wait for it then name it.
+      for (size_t q = 0; q < control->numQueuesOfRank(); ++q)
+        control->queue(rank, q).waiting.store(Waiting::nothing, std::memory_order_release);
     }
   }
 }

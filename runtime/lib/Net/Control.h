@@ -43,16 +43,19 @@ public:
   ~Control();
 
   /// The queues of this process's rank in a run are told to the others from now on, and theirs are
-  /// written to `control`. A failure of one process fails the run on all. Processes number their
-  /// runs alike. Called after RunControl::begin.
-  void begin(RunControl &control, uint64_t run);
+  /// written to `control`. A failure of one process fails the run on all, also on those that have
+  /// ended this run and are in a later one of the same model. Processes number their runs alike.
+  /// Called after RunControl::begin.
+  void begin(RunControl &control, uint64_t run, bool isFirstOfModel = false);
   /// The run is over: `control` is not used any more, but if it has failed the others learn of it.
   void end();
 
   /// Why a peer is lost, for good; runs that begin later fail with it.
   Status state() const;
   /// The error of another link that has lost a peer, with where the peer was in this run and who
-  /// waits for it.
+  /// waits for it. A peer that ends since the run has failed there says why, and its connections
+  /// may break off before that is read: so this waits up to a second for a failure of the run, and
+  /// returns that one if it comes.
   Status describeLoss(int64_t peer, const Status &error) const;
 
 private:
@@ -73,6 +76,8 @@ private:
   void checkPeers();
   void lose(int64_t peer, const std::string &what);
   void shareFailure(const Status &failure);
+  void handleFailure(uint64_t run, const Status &failure);
+  bool concernsThisRun(uint64_t run) const;
   std::string circumstances(int64_t peer) const;
   int64_t numPeers() const { return static_cast<int64_t>(peers.size()); }
 
@@ -86,8 +91,11 @@ private:
   mutable std::mutex mutex; ///< of what follows
   RunControl *control = nullptr;
   uint64_t runNumber = 0;
-  bool isShared = false;                            ///< the failure of this run was told
-  std::optional<std::pair<uint64_t, Status>> other; ///< a failure of a later run than this one
+  bool isShared = false; ///< the failure of this run was told
+  /// A failure that came between runs, with the number of its run.
+  std::optional<std::pair<uint64_t, Status>> other;
+  uint64_t firstOfModel = 0; ///< the number of the first run of the model that runs
+  uint64_t lastFailed = 0;   ///< the number of the last run that failed here
   Status loss;
   uint64_t progressSeen = 0; ///< of this process, and when it changed
   int64_t progressNs = 0;

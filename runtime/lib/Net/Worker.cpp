@@ -40,11 +40,22 @@ Result<std::string> Worker::address() const {
   return text;
 }
 
+/// UCX may say for ever that it makes progress, with connections that break off, so a poll ends.
+constexpr int kPollCalls = 256;
+constexpr int64_t kPollNs = 1000000;
+
 bool Worker::poll() {
   const uint64_t before = events;
-  while (events == before && ucx().ucp_worker_progress(worker) != 0)
-    ;
-  return events != before;
+  for (int64_t until = 0;;) {
+    for (int i = 0; i < kPollCalls; ++i)
+      if (events != before || ucx().ucp_worker_progress(worker) == 0)
+        return events != before;
+    const int64_t now = nowNs();
+    if (until == 0)
+      until = now + kPollNs;
+    else if (now >= until)
+      return false;
+  }
 }
 
 void Worker::sleep(int64_t until) const {
@@ -119,10 +130,11 @@ bool Worker::finish(void *request, int64_t until, ucs_status_t &status) {
     return true;
   }
   while ((status = ucx().ucp_request_check_status(request)) == UCS_INPROGRESS) {
-    if (ucx().ucp_worker_progress(worker) != 0)
-      continue;
+    const bool moved = ucx().ucp_worker_progress(worker) != 0;
     if (nowNs() >= until)
       return false;
+    if (moved)
+      continue;
     // No event may come for it, so sleeps are short.
     if (ucx().ucp_worker_arm(worker) == UCS_OK)
       sleep(std::min(until, nowNs() + 1000000));

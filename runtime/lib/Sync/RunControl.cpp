@@ -287,18 +287,23 @@ std::string RunControl::diagnose(const std::function<std::string()> &idle) const
       around += (around.empty() ? "rank " : ", rank ") + std::to_string(state->rank) + " at " +
                 describe(*command) +
                 (oneQueue ? "" : std::string(" on its ") + state->name + " queue");
-  // In one collective ranks do not wait in a circle, unless messages are lost between them.
+  // In one collective ranks do not wait in a circle, unless messages are lost between them, or each
+  // also waits for a rank that does not wait itself: then that one is named below.
   std::set<std::string> places;
   std::vector<RankQueue> ranks;
+  bool waitForAnother = false;
   for (const QueueState *state : cycle)
     if (const NamedCommand *command = commandOf(*state)) {
       places.insert(describe(*command));
       ranks.push_back({state->rank, state->queue});
+      for (const RankQueue &missing : missingOf(*state))
+        waitForAnother = waitForAnother || missingOf(queue(missing.rank, missing.queue)).empty();
     }
-  if (oneQueue && ranks.size() > 1 && places.size() == 1)
+  const bool inOneCollective = oneQueue && ranks.size() > 1 && places.size() == 1;
+  if (inOneCollective && !waitForAnother)
     return ranksString(ranks) + " wait for each other in " + *places.begin() +
            ": what they send does not arrive";
-  if (!around.empty())
+  if (!around.empty() && !(inOneCollective && waitForAnother))
     return (oneQueue ? "ranks wait for each other, as they reach collectives in different orders: "
                      : "queues wait for each other: ") +
            around;

@@ -181,6 +181,96 @@ TEST(Control, AFailureOfARunThatHasNotBegunHere) {
   EXPECT_EQ(results[0], "rank 1: no memory");
 }
 
+/// Rank 1 fails run 1 when rank 0 has ended it already.
+TEST(Control, AFailureOfARunThatIsOverHereFailsTheNextOneOfTheModel) {
+  for (const bool isRunning : {false, true})
+    for (const bool isNewModel : {false, true}) {
+      auto results = onProcesses(2, 20, [&](Process &process) -> Status {
+        process.run.begin();
+        process.control->begin(process.run, 1, true);
+        if (process.rank == 1) {
+          process.meet("over");
+          process.run.fail(Status::error("rank 1: id 7 is outside of its table"));
+          process.control->end();
+          process.meet("told");
+          process.meet("end");
+          return {};
+        }
+        process.control->end();
+        process.run.begin();
+        if (isRunning)
+          process.control->begin(process.run, 2, isNewModel);
+        process.meet("over");
+        process.meet("told");
+        sleepFor(0.3);
+        if (!isRunning)
+          process.control->begin(process.run, 2, isNewModel);
+        Status failure = process.run.failure();
+        process.control->end();
+        process.meet("end");
+        return failure;
+      });
+      EXPECT_EQ(results[0], isNewModel ? "done" : "rank 1: id 7 is outside of its table");
+      EXPECT_EQ(results[1], "done");
+    }
+}
+
+TEST(Control, AFailureThatIsOverHereTooIsForgotten) {
+  auto results = onProcesses(2, 20, [&](Process &process) -> Status {
+    for (uint64_t run : {1, 2}) {
+      process.run.begin();
+      process.control->begin(process.run, run, run == 1);
+      process.meet("run " + std::to_string(run));
+      if (run == 1)
+        process.run.fail(Status::error("rank " + std::to_string(process.rank) + " fails"));
+      else
+        sleepFor(0.3);
+      process.control->end();
+    }
+    process.meet("end");
+    return process.run.failure();
+  });
+  expectAllDone(results);
+}
+
+/// A rank that ends says why, and is lost; whoever notices the loss first waits for the reason.
+TEST(Control, ALossHasTheReasonThatComesAfterIt) {
+  auto results = onProcesses(3, 20, [&](Process &process) -> Status {
+    process.run.begin();
+    process.control->begin(process.run, 1);
+    process.meet("begun");
+    Status status;
+    if (process.rank == 0) {
+      status = process.control->describeLoss(1, Status::error("the connection to rank 1 is lost"));
+    } else if (process.rank == 1) {
+      sleepFor(0.2);
+      process.run.fail(Status::error("rank 1: id 7 is outside of its table"));
+    } else {
+      // Nothing else is said of this one.
+      const Status other = process.waitFor({{1, 1}});
+      status = process.control->describeLoss(0, other);
+    }
+    process.control->end();
+    process.meet("end");
+    return status;
+  });
+  EXPECT_EQ(results[0], "rank 1: id 7 is outside of its table");
+  EXPECT_EQ(results[2], "rank 1: id 7 is outside of its table");
+  results = onProcesses(2, 20, [&](Process &process) -> Status {
+    process.run.begin();
+    process.control->begin(process.run, 1);
+    process.meet("begun");
+    Status status;
+    if (process.rank == 0)
+      status = process.control->describeLoss(1, Status::error("the connection is lost"));
+    process.meet("end");
+    process.control->end();
+    return status;
+  });
+  EXPECT_THAT(results[0], MatchesRegex("the connection is lost while it was not at any command of "
+                                       "its compute queue"));
+}
+
 TEST(Control, AKilledRankIsNamedWithItsPlace) {
   auto results = onProcesses(
       3, 20,
@@ -432,6 +522,37 @@ TEST(Mirror, RefusesPlacesThatDoNotExist) {
   EXPECT_EQ(positionWith([](QueuePlace &p) { p.waiting = 2, p.missing = {{7, 0}, {0, 0}}; }),
             there);
   EXPECT_EQ(run.waiter(0), "rank 1 waits for it at matmul");
+}
+
+/// What is said of three ranks in one all_reduce that wait for these, or are at a matmul instead.
+std::string saidOf(const std::vector<std::vector<RankQueue>> &missing) {
+  RunControl run(3, {{QueueKind::compute, "compute"}, {QueueKind::communication, "communication"}},
+                 0.05, {});
+  run.begin();
+  std::deque<TestCommand> commands;
+  for (int64_t rank = 0; rank < 3; ++rank) {
+    const auto &its = missing[static_cast<size_t>(rank)];
+    commands.emplace_back(its.empty() ? "matmul" : "all_reduce", "sum", its);
+    QueueState &queue = run.queue(rank, its.empty() ? 0 : 1);
+    queue.at.store(&commands.back());
+    queue.since.store(nowNs());
+    queue.waiting.store(its.empty() ? Waiting::nothing : Waiting::peer);
+  }
+  RunControl::Watch watch;
+  while (run.poll(watch))
+    sleepFor(0.005);
+  return run.failure().message();
+}
+
+TEST(RunControl, InOneCollectiveTheRankThatDoesNotWaitIsNamed) {
+  EXPECT_THAT(saidOf({{{1, 1}}, {{0, 1}}, {{0, 1}, {1, 1}}}),
+              MatchesRegex("ranks 0 and 1 wait for each other in all_reduce 'sum' in @main: what "
+                           "they send does not arrive"));
+  EXPECT_THAT(saidOf({{{2, 1}, {1, 1}}, {}, {{0, 1}, {1, 1}}}),
+              MatchesRegex("rank 0: all_reduce 'sum' in @main on the communication queue waited "
+                           "0\\.[0-9] s for ranks 2 and 1, which have not arrived \\(rank 2 is at "
+                           "all_reduce 'sum' in @main on its communication queue; rank 1 is at "
+                           "matmul 'sum' in @main on its compute queue\\)"));
 }
 
 } // namespace
