@@ -121,8 +121,8 @@ bool RunControl::wait(Counter &counter, uint32_t target, QueueState &self, Waiti
 }
 
 RunControl::Waited::Waited(QueueState &queue, Waiting what, int64_t missingRank)
-    : queue(queue), what(what), beginNs(nowNs()),
-      computedNs(what == Waiting::peer ? queue.computedNs() : 0) {
+    : queue(queue), what(what), computedNs(what == Waiting::peer ? queue.computedNs() : 0),
+      beginNs(nowNs()) {
   queue.missingRank.store(missingRank, std::memory_order_relaxed);
   queue.since.store(beginNs, std::memory_order_relaxed);
   queue.waiting.store(what, std::memory_order_release);
@@ -132,8 +132,8 @@ RunControl::Waited::~Waited() {
   atSchedulePoint("after a wait");
   queue.waiting.store(Waiting::nothing, std::memory_order_release);
   if (what == Waiting::peer) {
-    queue.computedInWaitsNs += queue.computedNs() - computedNs;
     queue.peerWaitNs += nowNs() - beginNs;
+    queue.computedInWaitsNs += queue.computedNs() - computedNs;
   }
 }
 

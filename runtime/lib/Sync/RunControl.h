@@ -141,7 +141,9 @@ private:
   private:
     QueueState &queue;
     const Waiting what;
-    const int64_t beginNs, computedNs;
+    // What was computed is read outside of what the clock says, so that a thread that loses its
+    // core between the two does not count time both as hidden and as a wait.
+    const int64_t computedNs, beginNs;
   };
   bool waitWithLimit(Counter &counter, uint32_t target, QueueState &self);
   uint64_t progress() const;
