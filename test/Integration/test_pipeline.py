@@ -71,8 +71,10 @@ def test_gradients(tmp_path, stages, micro_batches, tp, way):
     if way == "orders":
         assert "order: no two commands that share memory are unordered" in done.out
         assert "100 orders of" in done.out
+    # Every stage squares, which doubles relative errors. How large they are at first depends on the instruction set's sums.
+    bound = 5e-7 * 2**stages
     for name, value in expected.items():
-        assert models.relative_l2(np.load(tmp_path / "out" / f"{name}.npy"), value) < 2e-6, name
+        assert models.relative_l2(np.load(tmp_path / "out" / f"{name}.npy"), value) < bound, name
 
 
 @pytest.fixture(scope="module")
