@@ -17,10 +17,12 @@ def rows_of(events):
     return {key: f"{ranks[key[0]]} {name}" for key, name in sorted(queues.items())}
 
 
-def draw(events):
+def draw(events, least=0):
+    """`least`: microseconds that the picture shows at least, so that pictures of several runs can have one scale."""
     rows = rows_of(events)
     spans = [e for e in events if e["ph"] == "X"]
     begin, end = min(e["ts"] for e in spans), max(e["ts"] + e["dur"] for e in spans)
+    end = max(end, begin + least)
     scale = (WIDTH - LEFT - 10) / (end - begin)
     height = len(rows) * (HEIGHT + GAP) + 40
     out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" font-family="sans-serif" font-size="11">',
@@ -55,10 +57,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("trace", help="a file that `braid run --trace` has written")
     parser.add_argument("-o", "--output", help="the picture (default: standard output)")
+    parser.add_argument("--span", type=float, default=0, metavar="MICROSECONDS", help="that the picture shows at least, for several pictures of one scale")
+    parser.add_argument("--without-steps", action="store_true", help="leave out the steps of collectives, which are many where much is sent")
     arguments = parser.parse_args()
     try:
         with open(arguments.trace, encoding="utf-8") as file:
-            picture = draw(json.load(file)["traceEvents"])
+            events = json.load(file)["traceEvents"]
+        picture = draw([e for e in events if not (arguments.without_steps and e.get("cat") == "step")], arguments.span)
     except (OSError, ValueError, KeyError) as error:
         sys.exit(f"{parser.prog}: error: {arguments.trace} is no trace that can be read: {error}")
     if arguments.output:

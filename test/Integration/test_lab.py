@@ -15,6 +15,7 @@ import braidtest
 LAB = braidtest.ROOT / "test" / "lab"
 sys.path.insert(0, str(LAB))
 import keeper  # noqa: E402
+from keeper import default_congestion  # noqa: E402
 from lab import UNAVAILABLE, Lab, LabError, LabUnavailable  # noqa: E402
 
 PYTHON = sys.executable
@@ -307,7 +308,7 @@ def test_a_keeper_that_is_killed_takes_its_hosts_along():
 
 
 def test_tcp_is_controlled_alike_on_every_machine():
-    for options, expected in ({}, "cubic"), ({"congestion": "reno"}, "reno"):
+    for options, expected in ({}, default_congestion()), ({"congestion": "reno"}, "reno"):
         with Lab(hosts=1, **options) as lab:
             assert says(lab, 0, "cat", "/proc/sys/net/ipv4/tcp_congestion_control").strip() == expected
 
@@ -316,7 +317,7 @@ def test_command_line():
     name = Lab().name
     assert lab_tool("up", name, "--hosts", 2, "--rate", "50mbit", "--share", 0.3, "--mtu", 9000).returncode == 0
     try:
-        assert f"{name}: 2 hosts, 50mbit, bursts of 16384 bytes, 0.3 processors each, MTU 9000, TCP with cubic" in lab_tool("list").stdout
+        assert f"{name}: 2 hosts, 50mbit, bursts of 16384 bytes, 0.3 processors each, MTU 9000, TCP with {default_congestion()}" in lab_tool("list").stdout
         again = lab_tool("up", name)
         assert again.returncode == 1 and f"there is a lab '{name}' already" in again.stderr
         assert lab_tool("exec", name, "host1", "--", "hostname").stdout == "host1\n"

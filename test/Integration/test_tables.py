@@ -67,7 +67,40 @@ def test_plans_of_a_model(hosts, tiny, monkeypatch, capsys, tmp_path):
     assert [(row["ranks"], row["transport"], row["sent_bytes"]) for row in rows] == [(1, "shm", 0), (2, "shm", 0)]
 
 
+def complete(status):
+    """A table without Gloo's rows says so by its status."""
+    return status == (1 if peers.Gloo().unavailable() else 0)
+
+
+def test_encodings_of_an_all_reduce(hosts, monkeypatch, capsys, tmp_path):
+    status, said = table(monkeypatch, capsys, "encoded", "--hosts", 2, "--sizes", "1MiB", "--encodings", "plain,int8,int6,int4", "--rounds", 1,
+                         "--json", tmp_path / "figures.json")
+    assert complete(status) and "all_reduce, 2 hosts at 1gbit, rows of 4096 elements" in said, said
+    rows = {row["encoding"]: row for row in json.loads((tmp_path / "figures.json").read_text())["rows"]}
+    # A header of 16 bytes for 32 rows, besides.
+    for name, payload in ("plain", 4), ("int8", 1.03125), ("int6", 0.78125), ("int4", 0.53125):
+        assert 0 <= rows[name]["payload_bytes_per_element"] - payload < 2e-4, rows[name]
+        assert rows[name]["median_s"] > 0 and rows[name]["processor_share"] > 0
+
+
+def test_layers_by_their_share_of_communication(hosts, monkeypatch, capsys, tmp_path):
+    config = json.loads((ROOT / "examples/llama-layer/config.json").read_text())
+    config.update(hidden_size=256, intermediate_size=512, num_attention_heads=4, num_key_value_heads=2)
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    status, said = table(monkeypatch, capsys, "layers", "--config", tmp_path / "config.json", "--hosts", 2, "--tokens", 64, "--communication",
+                         "0.65", "--encodings", "plain,int8", "--json", tmp_path / "figures.json")
+    assert complete(status) and "(65% wanted)" in said, said
+    rows = {row["encoding"]: row for row in json.loads((tmp_path / "figures.json").read_text())["rows"]}
+    share, ratio = rows["int8"]["measured_share"], rows["int8"]["r"]
+    assert 0 < share < 1 and 3.8 < ratio < 3.9
+    assert rows["int8"]["bound"] == pytest.approx(1 / ((1 - share) + share / ratio))
+
+
 @pytest.mark.parametrize("words,message", [
+    (("encoded", "--encodings", "INT8!"), "an encoding is one of plain, bf16, int8, int6, int4, or what braid compile --quantize takes"),
+    (("encoded", "--sizes", "4KiB"), "sizes expect whole rows of 4096 f32, got 4 KiB"),
+    (("layers", "--communication", "1.5"), "a share of communication is a number between 0 and 1, got '1.5'"),
+    (("layers", "--encodings", "int8"), "the other encodings are compared with plain, which is not among them"),
     (("table", "--ranks-per-host", 0), "expects numbers from 1 to 16, got '0'"),
     (("model", "x.mlir", "--plan", "tp", "--here"), "a plan is a mesh and options of braid compile"),
     (("model", "x.mlir", "--plan", "tp=4"), "plan 'tp=4' has 4 ranks, 2 hosts of 1 ranks have 2"),

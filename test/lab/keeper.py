@@ -36,6 +36,12 @@ def rate_bits(text):
     return bits
 
 
+def default_congestion():
+    """Linux's own choice, as a machine's may be another; reno where a network namespace may not choose that one."""
+    allowed = pathlib.Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
+    return "cubic" if not allowed.exists() or "cubic" in allowed.read_text().split() else "reno"
+
+
 @dataclasses.dataclass(frozen=True)
 class Shape:
     """What a lab is made of."""
@@ -45,7 +51,7 @@ class Shape:
     share: float = 0.0  # of one processor for each host; 0: no quota
     mtu: int = 1500
     clock: int = 0  # seconds that each host's monotonic clock is ahead of the one before it
-    congestion: str = "cubic"  # how TCP controls congestion; this is Linux's own choice, a machine's may be another
+    congestion: str = dataclasses.field(default_factory=default_congestion)  # how TCP controls congestion
 
     def check(self):
         if not 1 <= self.hosts <= MAX_HOSTS:

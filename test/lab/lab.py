@@ -25,7 +25,7 @@ import time
 import hosts
 import keeper
 from hosts import LabError, LabUnavailable, folder_of
-from keeper import Shape
+from keeper import Shape, default_congestion
 
 UNAVAILABLE = 77  # exit status, as Automake's for a test that is skipped
 
@@ -145,8 +145,9 @@ def add_shape(parser):
     parser.add_argument("--mtu", type=int, default=1500, help="576 to 9000 (default: 1500)")
     parser.add_argument("--clock", type=int, default=0, metavar="SECONDS",
                         help="that each host's monotonic clock is ahead of the one before it (default: 0, one clock)")
-    parser.add_argument("--congestion", default="cubic", metavar="NAME",
-                        help="how TCP controls congestion, such as reno or bbr (default: cubic, as Linux does)")
+    parser.add_argument("--congestion", default=default_congestion(), metavar="NAME",
+                        help="how TCP controls congestion, such as reno or bbr (default: cubic, as Linux does, or reno where "
+                             "that is not allowed)")
 
 
 def shape_of(arguments):
@@ -235,7 +236,9 @@ def main():
                "  lab.py exec mine host0 iperf3 -s -1 & lab.py exec mine host1 iperf3 -c host0\n  lab.py down mine\n\n"
                f"Exit status: {UNAVAILABLE} where this machine cannot have test hosts, with the reason; 1 or 2 for other\n"
                "errors; exec and agent give their command's.")
-    import model  # they import this file
+    import encoded  # they import this file
+    import layers
+    import model
     import table
     commands = parser.add_subparsers(dest="verb", required=True, metavar="COMMAND")
 
@@ -258,6 +261,9 @@ def main():
         "words", nargs=argparse.REMAINDER)
     table.add_arguments(add("table", table.run, "time collectives of Braid, PyTorch and MPI over test hosts and on this one"))
     model.add_arguments(add("model", model.run, "time one model under several plans over test hosts or on this one"))
+    encoded.add_arguments(add("encoded", encoded.run, "time all_reduces that travel in fewer bits over test hosts, beside PyTorch with Gloo"))
+    layers.add_arguments(add("layers", layers.run, "time LLaMA layers whose collectives travel in fewer bits, where these are a given "
+                             "share of the time"))
     arguments = parser.parse_args()
     if getattr(arguments, "command", None) and arguments.command[0] == "--":
         arguments.command.pop(0)

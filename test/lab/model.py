@@ -11,7 +11,7 @@ import sys
 import tempfile
 
 from hosts import LabError
-from keeper import rate_bits
+from keeper import default_congestion, rate_bits
 from lab import Lab
 from peers import BIN, PIPES, PeerFailed, wait
 from table import argument, checked_rate, load, machine, number, several, time_text
@@ -144,5 +144,6 @@ def add_arguments(parser):
     parser.add_argument("--rounds", type=argument(number(1, 1000)), default=3, metavar="N",
                         help="the plans take turns so often, and the median of each counts (default: 3)")
     parser.add_argument("--limit", type=float, default=600, metavar="SECONDS", help="for a plan in a round (default: 600)")
-    parser.add_argument("--congestion", default="cubic", metavar="NAME", help="how TCP controls congestion (default: cubic)")
+    parser.add_argument("--congestion", default=default_congestion(), metavar="NAME",
+                        help="how TCP controls congestion (default: cubic, or reno where that is not allowed)")
     parser.add_argument("--json", metavar="FILE", help="also write all figures, with units in their names")

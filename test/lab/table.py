@@ -10,7 +10,7 @@ import re
 import statistics
 import sys
 
-from keeper import rate_bits
+from keeper import default_congestion, rate_bits
 from hosts import LabError
 from lab import Lab
 from peers import RUNNERS, PeerFailed, measure
@@ -215,5 +215,6 @@ def add_arguments(parser):
                         help=f"some of {','.join(runner.short for runner in RUNNERS)} (default: all)")
     parser.add_argument("--share", type=float, metavar="X",
                         help="each host's quota, in processors; 0: none (default: 0.9 of the machine, by hosts, at most 0.9)")
-    parser.add_argument("--congestion", default="cubic", metavar="NAME", help="how TCP controls congestion (default: cubic)")
+    parser.add_argument("--congestion", default=default_congestion(), metavar="NAME",
+                        help="how TCP controls congestion (default: cubic, or reno where that is not allowed)")
     parser.add_argument("--json", metavar="FILE", help="also write all figures, with units in their names")
