@@ -1,0 +1,338 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "braid/Cost/EncodedTime.h"
+
+#include "Interpolation.h"
+#include "braid/Base/Algorithm.h"
+#include "braid/Base/RowPieces.h"
+#include "braid/Base/StatusMacros.h"
+
+#include <algorithm>
+
+namespace braid::cost {
+
+using runtime::CollectiveKind;
+using runtime::DType;
+using runtime::Encoding;
+using runtime::EncodingPair;
+using runtime::LibraryCall;
+using runtime::OperandType;
+using runtime::PayloadLayout;
+using runtime::ScheduleRequest;
+using runtime::ScheduleValue;
+
+//===----------------------------------------------------------------------===//
+// Steps
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+int64_t product(const std::vector<int64_t> &sizes, size_t count) {
+  int64_t result = 1;
+  for (size_t i = 0; i < count; ++i)
+    result *= sizes[i];
+  return result;
+}
+
+/// A tensor as the codecs see it.
+struct Matrix {
+  int64_t rows, columns;
+  static Matrix of(const std::vector<int64_t> &shape) {
+    return {product(shape, shape.size() - 1), shape.back()};
+  }
+};
+
+OperandType operand(DType type, int64_t rows, int64_t columns) {
+  return {type, {rows, columns}, {columns, 1}};
+}
+
+ScheduleRequest exchangeOf(const EncodableCollective &c, CollectiveKind kind) {
+  ScheduleRequest request;
+  request.kind = kind;
+  request.ranks = c.ranks;
+  request.root = c.root;
+  request.pairs = c.pairs;
+  request.topology = c.topology;
+  return request;
+}
+
+class Steps {
+public:
+  Steps(const EncodableCollective &c, const EncodingPair &encodings, const EncodedChunks &chunking)
+      : c(c), encodings(encodings), chunking(chunking) {}
+
+  Result<EncodedSteps> make() {
+    if (c.kind == CollectiveKind::allReduce)
+      RETURN_IF_ERROR(allReduce());
+    else
+      RETURN_IF_ERROR(oneExchange());
+    return std::move(steps);
+  }
+
+private:
+  Status allReduce() {
+    const int64_t n = c.ranks;
+    std::vector<Matrix> values;
+    int64_t bytes = 0, mostChunks = chunking.most;
+    int64_t mostRows = 1;
+    for (const auto &value : c.values) {
+      Matrix m = Matrix::of(value.shape);
+      const int64_t pieces = runtime::rowPieces(encodings, m.rows, m.columns, n);
+      m = {m.rows * pieces, m.columns / pieces};
+      ASSIGN_OR_RETURN(const PayloadLayout reduce,
+                       PayloadLayout::of(encodings.reduce, value.type, m.rows, m.columns, n));
+      ASSIGN_OR_RETURN(const PayloadLayout gather,
+                       PayloadLayout::of(encodings.gather, value.type, m.rows, m.columns, n));
+      bytes += std::min(reduce.bytes, gather.bytes);
+      mostRows = std::max(mostRows, (m.rows + n - 1) / n);
+      values.push_back(m);
+    }
+    mostChunks = std::min(mostChunks, mostRows);
+    steps.chunks =
+        chunking.leastMessageBytes <= 0
+            ? 1
+            : std::max<int64_t>(1, std::min(bytes / (n * chunking.leastMessageBytes), mostChunks));
+    for (int64_t chunk = 0; chunk < steps.chunks; ++chunk) {
+      ScheduleRequest toAll = exchangeOf(c, CollectiveKind::allToAll),
+                      gather = exchangeOf(c, CollectiveKind::allGather);
+      for (size_t i = 0; i < values.size(); ++i) {
+        const int64_t rows = values[i].rows, columns = values[i].columns;
+        // As many rows for every rank to add.
+        const int64_t ofRank = (rows + n - 1) / n;
+        auto begin = [&](int64_t at) { return std::min(rows, ofRank * at / steps.chunks * n); };
+        const int64_t size = begin(chunk + 1) - begin(chunk), added = (size + n - 1) / n;
+        if (size == 0)
+          continue;
+        const DType type = c.values[i].type;
+        ASSIGN_OR_RETURN(const int64_t sent, encode(encodings.reduce, type, size, columns, n));
+        toAll.values.push_back({sent / n, 1, false});
+        RETURN_IF_ERROR(decode(encodings.reduce, type, DType::f32, added, columns, 1, n));
+        ASSIGN_OR_RETURN(const int64_t sum,
+                         encode(encodings.gather, DType::f32, added, columns, 1));
+        gather.values.push_back({sum, 1, false});
+        RETURN_IF_ERROR(decode(encodings.gather, DType::f32, type, size, columns, n, 0));
+      }
+      steps.exchanges.push_back(std::move(toAll));
+      steps.exchanges.push_back(std::move(gather));
+    }
+    return {};
+  }
+
+  /// Payloads in place of values.
+  Status oneExchange() {
+    const int64_t n = c.ranks;
+    const bool scatters = c.kind == CollectiveKind::reduceScatter,
+               gathers = c.kind == CollectiveKind::allGather,
+               exchanges = c.kind == CollectiveKind::allToAll,
+               counts = c.kind == CollectiveKind::allToAllV;
+    const Encoding &encoding = scatters ? encodings.reduce : encodings.gather;
+    ScheduleRequest request = exchangeOf(c, scatters ? CollectiveKind::allToAll : c.kind);
+    for (const auto &[type, shape] : c.values) {
+      Matrix m = Matrix::of(shape);
+      int64_t parts = 1;
+      if (scatters || gathers || exchanges) {
+        // The dimension up to which parts are counted, and how many there are of it.
+        const int64_t dim = exchanges ? std::max(c.dim, c.concatDim) : c.dim;
+        const int64_t pieces = scatters || (exchanges && dim == c.dim) ? n : 1;
+        parts = product(shape, static_cast<size_t>(dim)) * pieces;
+        // Rows are cut where the last dimension is.
+        if (dim == static_cast<int64_t>(shape.size()) - 1)
+          m = {m.rows * pieces, m.columns / pieces};
+      } else if (counts) {
+        // Each row of a block travels by itself.
+        const bool flat = shape.size() == 2;
+        parts = shape[0] * shape[1];
+        if (flat)
+          m = {parts, 1};
+      }
+      ASSIGN_OR_RETURN(const int64_t bytes, encode(encoding, type, m.rows, m.columns, parts));
+      const bool divides = scatters || exchanges || counts;
+      request.values.push_back({divides ? bytes / n : bytes, 1, false});
+      if (scatters)
+        RETURN_IF_ERROR(decode(encoding, type, type, m.rows / n, m.columns, parts / n, n));
+      else
+        RETURN_IF_ERROR(decode(encoding, type, type, gathers ? m.rows * n : m.rows, m.columns,
+                               gathers ? parts * n : parts, 0));
+    }
+    if (counts)
+      request.values.push_back({8, 8, false});
+    steps.exchanges.push_back(std::move(request));
+    return {};
+  }
+
+  /// The bytes of the payload.
+  Result<int64_t> encode(const Encoding &encoding, DType type, int64_t rows, int64_t columns,
+                         int64_t parts) {
+    ASSIGN_OR_RETURN(const PayloadLayout layout,
+                     PayloadLayout::of(encoding, type, rows, columns, parts));
+    LibraryCall call;
+    call.kernel = runtime::findLibraryKernel("encode");
+    call.integers = {encoding.code()};
+    call.operands = {operand(type, rows, columns), operand(DType::i8, parts, layout.partBytes)};
+    steps.codecs.push_back(std::move(call));
+    steps.payloadBytes += layout.bytes;
+    return layout.bytes;
+  }
+  /// `type` is what was encoded; the parts are those of one sender. `senders` of 0: no sum.
+  Status decode(const Encoding &encoding, DType type, DType to, int64_t rows, int64_t columns,
+                int64_t parts, int64_t senders) {
+    ASSIGN_OR_RETURN(const PayloadLayout layout,
+                     PayloadLayout::of(encoding, type, rows, columns, parts));
+    LibraryCall call;
+    call.kernel = runtime::findLibraryKernel(senders == 0 ? "decode" : "decode_sum");
+    call.integers = {encoding.code(), static_cast<int64_t>(type), senders};
+    call.operands = {operand(DType::i8, parts * std::max<int64_t>(senders, 1), layout.partBytes),
+                     operand(to, rows, columns)};
+    steps.codecs.push_back(std::move(call));
+    return {};
+  }
+
+  const EncodableCollective &c;
+  const EncodingPair &encodings;
+  const EncodedChunks &chunking;
+  EncodedSteps steps;
+};
+
+} // namespace
+
+Result<EncodedSteps> encodedSteps(const EncodableCollective &collective,
+                                  const EncodingPair &encodings, const EncodedChunks &chunks) {
+  return Steps(collective, encodings, chunks).make();
+}
+
+//===----------------------------------------------------------------------===//
+// Times
+//===----------------------------------------------------------------------===//
+
+double overlapped(double codecSeconds, double exchangeSeconds, int64_t chunks, double codecSlowdown,
+                  double exchangeSlowdown) {
+  const double part = 1 / static_cast<double>(chunks);
+  // The rest, each alone.
+  const double codecs = (1 - part) * codecSeconds, exchanges = (1 - part) * exchangeSeconds;
+  const double both = std::min(codecs * codecSlowdown, exchanges * exchangeSlowdown);
+  const double together =
+      both + std::max(codecs - both / codecSlowdown, exchanges - both / exchangeSlowdown);
+  return part * (codecSeconds + exchangeSeconds) + std::min(together, codecs + exchanges);
+}
+
+/// With the part of a host's links that each of some groups has.
+static std::shared_ptr<const Machine> shareOf(const std::shared_ptr<const Machine> &machine,
+                                              int64_t groups) {
+  if (groups == 1)
+    return machine;
+  auto shared = std::make_shared<Machine>(*machine);
+  const auto parts = static_cast<double>(groups);
+  auto share = [&](Link &link) {
+    const double host = link.hostBytesPerSecond.value_or(link.bytesPerSecond) / parts;
+    const double both =
+        link.bothWaysBytesPerSecond.value_or(link.bytesPerSecond) / link.bytesPerSecond;
+    link.bytesPerSecond = std::min(link.bytesPerSecond, host);
+    link.hostBytesPerSecond = host;
+    link.bothWaysBytesPerSecond = both * link.bytesPerSecond;
+  };
+  for (Link &link : shared->links)
+    share(link);
+  if (shared->gpu && shared->gpu->network)
+    share(shared->gpu->network->link);
+  return shared;
+}
+
+/// A link may pass the bytes of a short collective faster than many: a shaped one does so with a
+/// burst. The more of them there are, the less an encoding saves, so the faster rate counts.
+static void passBurst(const ScheduleRequest &request, Link &link) {
+  std::vector<std::pair<double, double>> seconds;
+  for (const MessagePoint &point : link.messages)
+    seconds.emplace_back(static_cast<double>(point.bytes), point.seconds);
+  int64_t input = 0;
+  for (const ScheduleValue &value : request.values)
+    input += value.partBytes * request.inputParts();
+  const auto bytes = static_cast<double>(
+      runtime::bytesSent(runtime::Algorithm::direct, request.kind, input, request.ranks));
+  if (seconds.empty() || bytes <= 0)
+    return;
+  // Messages that are shorter than all of the table take as long as its first one.
+  const double moving =
+      secondsAt(seconds, std::max(bytes, seconds.front().first)) - link.latencySeconds;
+  const double rate = moving > 0 ? bytes / moving : link.bytesPerSecond;
+  const double factor = std::max(1.0, rate / link.bytesPerSecond);
+  link.bytesPerSecond *= factor;
+  for (std::optional<double> *other : {&link.bothWaysBytesPerSecond, &link.hostBytesPerSecond})
+    if (*other)
+      **other *= factor;
+}
+
+EncodedTimes::EncodedTimes(std::shared_ptr<const Machine> itsMachine, std::string itsTransport,
+                           int64_t ranksOfHost, int64_t threads)
+    : machine(std::move(itsMachine)), transport(std::move(itsTransport)),
+      operations(*machine,
+                 {std::max<int64_t>(1, std::min(ranksOfHost * threads,
+                                                machine->processor ? machine->processor->cores
+                                                                   : ranksOfHost * threads)),
+                  threads}) {
+  if (machine->overheads)
+    eventSeconds = machine->overheads->eventSeconds;
+  for (const Interference &beside : machine->interference)
+    if (beside.transport == (transport == "ucx" ? "shm" : transport) &&
+        beside.ranks == ranksOfHost && beside.kind == "memory") {
+      codecSlowdown = beside.computeSlowdown;
+      exchangeSlowdown = beside.communicationSlowdown;
+    }
+}
+
+Result<double> EncodedTimes::ofExchange(ScheduleRequest request, int64_t groupsOfHost) const {
+  Shared &shared = shares[groupsOfHost];
+  if (!shared.machine) {
+    shared.machine = shareOf(machine, groupsOfHost);
+    shared.chooser = std::make_unique<ScheduleChooser>(transport, shared.machine);
+  }
+  shared.chooser->choose(request);
+  ASSIGN_OR_RETURN(Network network,
+                   networkOf(*shared.machine, transport == "ucx" ? "shm" : transport, request.ranks,
+                             request.topology));
+  passBurst(request, network.between);
+  ASSIGN_OR_RETURN(const CollectiveTime time, timeOf(request, network));
+  // From the queue that computes to the one that communicates, and back.
+  return time.seconds + 2 * eventSeconds;
+}
+
+Result<double> EncodedTimes::plain(const EncodableCollective &c) const {
+  ScheduleRequest request = exchangeOf(c, c.kind);
+  for (const auto &[type, shape] : c.values) {
+    const int64_t element = runtime::byteSize(type);
+    const int64_t bytes = product(shape, shape.size()) * element;
+    request.values.push_back({bytes / request.inputParts(), element, false});
+  }
+  if (c.kind == CollectiveKind::allToAllV)
+    request.values.push_back({8, 8, false});
+  return ofExchange(std::move(request), c.groupsOfHost);
+}
+
+Result<EncodedTime> EncodedTimes::encoded(const EncodableCollective &c,
+                                          const EncodingPair &encodings,
+                                          const EncodedChunks &chunks) const {
+  ASSIGN_OR_RETURN(const EncodedSteps steps, encodedSteps(c, encodings, chunks));
+  EncodedTime time;
+  time.chunks = steps.chunks;
+  time.payloadBytes = steps.payloadBytes;
+  for (const LibraryCall &call : steps.codecs) {
+    ASSIGN_OR_RETURN(const double seconds, operations.ofLibrary(call));
+    time.codecSeconds += seconds;
+  }
+  std::vector<std::pair<ScheduleRequest, double>> known; // chunks are equal but for one row
+  for (const ScheduleRequest &request : steps.exchanges) {
+    auto found = std::find_if(known.begin(), known.end(),
+                              [&](const auto &one) { return one.first == request; });
+    if (found == known.end()) {
+      ASSIGN_OR_RETURN(const double seconds, ofExchange(request, c.groupsOfHost));
+      found = known.emplace(known.end(), request, seconds);
+    }
+    time.exchangeSeconds += found->second;
+  }
+  time.seconds = overlapped(time.codecSeconds, time.exchangeSeconds, time.chunks, codecSlowdown,
+                            exchangeSlowdown);
+  return time;
+}
+
+} // namespace braid::cost
