@@ -9,7 +9,7 @@
 //===----------------------------------------------------------------------===//
 #include "PlacementTransfer.h"
 
-#include "dialects/NN/IR/NN.h"
+#include "dialects/NN/IR/NNTable.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -465,9 +465,9 @@ Transfer transferComputation(const MeshLayouts &layouts, Operation *op,
   // Shapes are the same on all ranks.
   if (isa<tensor::DimOp>(op))
     return ResultPlacements{{samePlacement(0)}};
-  // A payload stands for what it was made of: partial sums, whose payloads the ranks exchange and
-  // add.
-  if (isa<nn::EncodeOp, nn::DecodeOp, nn::DecodeSumOp>(op))
+  // A payload, or what an encoding gives back, stands for what it was made of: partial sums, which
+  // the ranks exchange and add.
+  if (isa<nn::EncodeOp, nn::DecodeOp, nn::DecodeSumOp, nn::FakeQuantizeOp>(op))
     return giveUp();
   std::optional<ShardingRule> rule = ruleOf(op);
   size_t combinations = 1;

@@ -63,6 +63,22 @@ Accumulation findAccumulation(nn::AddOp add) {
   return {};
 }
 
+/// Equal kernels are one, whose location is that of the first. An error of a codec names the
+/// collective of its own payload.
+Location locationOf(ArrayRef<Operation *> members, rt::KernelOp kernel) {
+  if (members.size() == 1)
+    return members.front()->getLoc();
+  SmallVector<Location> locs;
+  for (Operation *op : members)
+    if (isDecode(op) || isEncode(op))
+      locs.push_back(op->getLoc());
+  if (locs.empty())
+    return kernel.getLoc();
+  for (Operation *op : members)
+    locs.push_back(op->getLoc());
+  return FusedLoc::get(kernel.getContext(), locs);
+}
+
 struct FormKernels : braid::impl::FormKernelsBase<FormKernels> {
   using FormKernelsBase::FormKernelsBase;
 
@@ -86,7 +102,7 @@ struct FormKernels : braid::impl::FormKernelsBase<FormKernels> {
         if (failed(launchLibraryKernel(function, library, symbols, kernels)))
           return failure();
     }
-    KernelGroups joined(block, communication, fuse);
+    KernelGroups joined(block, communication, fuse, fuseCodecs);
     numJoined += joined.numJoined;
     for (ArrayRef<Operation *> members : llvm::reverse(joined.groups)) {
       if (fuse && members.size() == 1 && accumulate(members.front()))
@@ -100,17 +116,16 @@ struct FormKernels : braid::impl::FormKernelsBase<FormKernels> {
         return failure();
       rt::KernelOp kernel = unique(*built, symbols, kernels);
       const size_t count = members.size();
-      ResultRange results =
-          launch(members.back(), count == 1 ? members.front()->getLoc() : kernel.getLoc(),
-                 ValueRange(group.outputs).getTypes(), kernel, group.getRows(), group.inputs,
-                 "kernel", "joins " + Twine(count) + " operations");
+      ResultRange results = launch(members.back(), locationOf(members, kernel),
+                                   ValueRange(group.outputs).getTypes(), kernel, group.getRows(),
+                                   group.inputs, "kernel", "joins " + Twine(count) + " operations");
       for (auto [output, result] : llvm::zip_equal(group.outputs, results))
         output.replaceUsesWithIf(
             result, [&](OpOperand &use) { return !llvm::is_contained(members, use.getOwner()); });
     }
     // Erases unused operations, and producers whose users are all in kernels.
     for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
-      if (isRowOperation(&op) && op.use_empty())
+      if ((isRowOperation(&op) || isDecode(&op) || isEncode(&op)) && op.use_empty())
         op.erase();
     // A kernel runs at the place of its last operation, so the waits of its first ones may sink;
     // from the last wait on, since the first user of a wait may be another wait.

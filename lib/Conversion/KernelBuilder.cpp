@@ -20,12 +20,24 @@ using namespace braid;
 static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
 static bool isRowValue(OpOperand &operand) {
-  return cast<nn::DecomposeOpInterface>(operand.getOwner()).isRowValue(operand.getOperandNumber());
+  auto decompose = dyn_cast<nn::DecomposeOpInterface>(operand.getOwner());
+  return decompose && decompose.isRowValue(operand.getOperandNumber());
+}
+
+static Operation *decodeOf(OpOperand &operand) {
+  return isDecode(operand.getOwner()) ? operand.getOwner() : nullptr;
 }
 
 bool braid::isRowOperation(Operation *op) {
   auto decompose = dyn_cast<nn::DecomposeOpInterface>(op);
   return decompose && decompose.isRowOperation();
+}
+
+bool braid::isDecode(Operation *op) { return isa<nn::DecodeOp, nn::DecodeSumOp>(op); }
+
+RankedTensorType braid::domainOf(Operation *op) {
+  auto encode = dyn_cast<nn::EncodeOp>(op);
+  return typeOf(encode ? Value(encode.getInput()) : op->getResult(0));
 }
 
 LogicalResult braid::verifyRowOperation(Operation *op) {
@@ -57,31 +69,36 @@ LogicalResult braid::verifyRowOperation(Operation *op) {
 
 void KernelGroup::findInterface() {
   llvm::SmallPtrSet<Operation *, 8> members(ops.begin(), ops.end());
-  domain = typeOf(ops.back()->getResult(0));
+  domain = domainOf(ops.back());
   for (Operation *op : ops) {
     for (OpOperand &operand : op->getOpOperands())
       if (!members.contains(operand.get().getDefiningOp()) && inputOf(operand) == inputs.size()) {
         inputs.push_back(operand.get());
         rowValues.push_back(isRowValue(operand));
+        decodes.push_back(decodeOf(operand));
       }
     for (Value result : op->getResults())
-      if (llvm::any_of(result.getUsers(), [&](Operation *user) { return !members.contains(user); }))
+      if (llvm::any_of(result.getUsers(),
+                       [&](Operation *user) { return !members.contains(user); })) {
         outputs.push_back(result);
+        encodes.push_back(isEncode(op) ? op : nullptr);
+      }
   }
 }
 
 size_t KernelGroup::inputOf(OpOperand &operand) const {
   size_t i = 0;
-  while (i < inputs.size() && (inputs[i] != operand.get() || rowValues[i] != isRowValue(operand)))
+  while (i < inputs.size() && (inputs[i] != operand.get() || rowValues[i] != isRowValue(operand) ||
+                               decodes[i] != decodeOf(operand)))
     ++i;
   return i;
 }
 
 bool KernelGroup::flattensRows() const {
-  return llvm::all_of(llvm::zip_equal(inputs, rowValues), [&](auto pair) {
-    auto [input, rowValue] = pair;
+  return llvm::all_of(llvm::zip_equal(inputs, rowValues, decodes), [&](auto entry) {
+    auto [input, rowValue, decode] = entry;
     int64_t rank = typeOf(input).getRank();
-    return rowValue || rank == domain.getRank() || rank <= 1;
+    return rowValue || decode || rank == domain.getRank() || rank <= 1;
   });
 }
 
@@ -93,8 +110,11 @@ int64_t KernelGroup::getRows() const {
 
 std::string KernelGroup::getName() const {
   std::string name;
-  for (Operation *op : ops)
-    name += (name.empty() ? "" : "_") + cast<nn::DecomposeOpInterface>(op).getKernelName().str();
+  for (Operation *op : ops) {
+    auto decompose = dyn_cast<nn::DecomposeOpInterface>(op);
+    name += (name.empty() ? "" : "_") +
+            (decompose ? decompose.getKernelName() : op->getName().stripDialect()).str();
+  }
   return name;
 }
 
@@ -141,6 +161,20 @@ static LogicalResult cleanUp(rt::KernelOp kernel) {
   return success();
 }
 
+/// How the launches of a kernel encode what a codec reads or writes.
+static rt::PayloadAttr payloadOf(Operation *codec) {
+  MLIRContext *context = codec->getContext();
+  if (auto encode = dyn_cast<nn::EncodeOp>(codec))
+    return rt::PayloadAttr::get(context, encode.getEncoding(), domainOf(encode).getElementType(),
+                                /*senders=*/0, /*absent=*/false);
+  if (auto sum = dyn_cast<nn::DecodeSumOp>(codec))
+    return rt::PayloadAttr::get(context, sum.getEncoding(), sum.getType(),
+                                static_cast<int64_t>(sum.getSenders()), /*absent=*/false);
+  auto decode = cast<nn::DecodeOp>(codec);
+  return rt::PayloadAttr::get(context, decode.getEncoding(), decode.getType(), /*senders=*/0,
+                              decode.getAbsent());
+}
+
 FailureOr<rt::KernelOp> braid::buildKernel(OpBuilder &builder, const KernelGroup &group) {
   OpBuilder::InsertionGuard guard(builder);
   bool flatten = group.flattensRows();
@@ -148,10 +182,11 @@ FailureOr<rt::KernelOp> braid::buildKernel(OpBuilder &builder, const KernelGroup
     return kernelType(typeOf(value), rowValue, group.domain, flatten);
   };
   SmallVector<Type> inputs, outputs;
-  for (auto [input, rowValue] : llvm::zip_equal(group.inputs, group.rowValues))
-    inputs.push_back(type(input, rowValue));
-  for (Value output : group.outputs)
-    outputs.push_back(type(output, /*rowValue=*/false));
+  for (auto [input, rowValue, decode] :
+       llvm::zip_equal(group.inputs, group.rowValues, group.decodes))
+    inputs.push_back(type(decode ? decode->getResult(0) : input, rowValue));
+  for (auto [output, encode] : llvm::zip_equal(group.outputs, group.encodes))
+    outputs.push_back(type(encode ? encode->getOperand(0) : output, /*rowValue=*/false));
   auto locs = llvm::map_to_vector(group.ops, [](Operation *op) { return op->getLoc(); });
   auto kernel = rt::KernelOp::create(builder, builder.getFusedLoc(locs), group.getName(),
                                      builder.getFunctionType(inputs, outputs),
@@ -164,8 +199,24 @@ FailureOr<rt::KernelOp> braid::buildKernel(OpBuilder &builder, const KernelGroup
     if (StringAttr name = argumentName(input); name && names.insert(name).second)
       kernel.setArgAttr(i, rt::RTDialect::kNameAttrName, name);
 
+  for (auto [i, decode] : llvm::enumerate(group.decodes))
+    if (decode)
+      kernel.setArgAttr(i, rt::RTDialect::kPayloadAttrName, payloadOf(decode));
+  for (auto [i, encode] : llvm::enumerate(group.encodes))
+    if (encode)
+      kernel.setResultAttr(i, rt::RTDialect::kPayloadAttrName, payloadOf(encode));
+
   builder.setInsertionPointToStart(&body);
   for (Operation *op : group.ops) {
+    // The codec is no part of the body: its rows are the argument or the result.
+    if (isDecode(op)) {
+      mapping.map(op->getResult(0), body.getArgument(group.inputOf(op->getOpOperand(0))));
+      continue;
+    }
+    if (isEncode(op)) {
+      mapping.map(op->getResult(0), mapping.lookup(op->getOperand(0)));
+      continue;
+    }
     auto operands = llvm::map_to_vector(op->getOpOperands(), [&](OpOperand &operand) -> Value {
       if (Value result = mapping.lookupOrNull(operand.get()))
         return result;
@@ -183,9 +234,15 @@ FailureOr<rt::KernelOp> braid::buildKernel(OpBuilder &builder, const KernelGroup
   return kernel;
 }
 
+static bool haveEqualPayloads(rt::KernelOp a, rt::KernelOp b) {
+  const auto count = static_cast<unsigned>(a.getArgumentTypes().size() + a.getResultTypes().size());
+  return llvm::all_of(llvm::seq(0U, count),
+                      [&](unsigned i) { return a.getPayload(i) == b.getPayload(i); });
+}
+
 bool braid::areEquivalent(rt::KernelOp a, rt::KernelOp b) {
-  return a.getFunctionType() == b.getFunctionType() && a.getRowDims() == b.getRowDims() &&
-         a.getLibrarySymbolAttr() == b.getLibrarySymbolAttr() &&
+  return a.getFunctionType() == b.getFunctionType() && haveEqualPayloads(a, b) &&
+         a.getRowDims() == b.getRowDims() && a.getLibrarySymbolAttr() == b.getLibrarySymbolAttr() &&
          a.getScalarsAttr() == b.getScalarsAttr() && a.getRowFlopsAttr() == b.getRowFlopsAttr() &&
          OperationEquivalence::isRegionEquivalentTo(&a.getBody(), &b.getBody(),
                                                     OperationEquivalence::IgnoreLocations);

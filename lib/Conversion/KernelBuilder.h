@@ -13,13 +13,16 @@
 
 namespace braid {
 
-/// Row operations that become one kernel, in their order, and the kernel's interface.
+/// Row operations that become one kernel, in their order, with the codecs at its border, and the
+/// kernel's interface.
 struct KernelGroup {
   llvm::SmallVector<mlir::Operation *> ops;
   llvm::SmallVector<mlir::Value> inputs;  ///< in the order of first use
   llvm::SmallVector<bool> rowValues;      ///< whether an input has one element for each row
   llvm::SmallVector<mlir::Value> outputs; ///< used outside, in the order of definition
   mlir::RankedTensorType domain;          ///< shape of every operation's result
+  /// The operation that decodes an input, or that encodes an output; null for other values.
+  llvm::SmallVector<mlir::Operation *> decodes, encodes;
 
   /// Fills inputs and outputs from ops.
   void findInterface();
@@ -35,6 +38,13 @@ struct KernelGroup {
 
 /// Whether kernels are formed of the operation.
 bool isRowOperation(mlir::Operation *op);
+
+/// nn.decode and nn.decode_sum, which may stand before the row operations of a kernel, and
+/// nn.encode, which may stand behind them.
+bool isDecode(mlir::Operation *op);
+inline bool isEncode(mlir::Operation *op) { return mlir::isa<nn::EncodeOp>(op); }
+/// The rows and columns that an operation of a kernel works on.
+mlir::RankedTensorType domainOf(mlir::Operation *op);
 
 /// Checks that all results of `op` have one shape of at least one dimension (one row then), and
 /// that each operand's shape is that one or the end of it, or has the rows alone.

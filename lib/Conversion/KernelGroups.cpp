@@ -11,8 +11,9 @@
 using namespace mlir;
 using namespace braid;
 
-KernelGroups::KernelGroups(Block &block, const schedule::Communication &communication, bool fuse)
-    : fuse(fuse) {
+KernelGroups::KernelGroups(Block &block, const schedule::Communication &communication, bool fuse,
+                           bool fuseCodecs)
+    : fuse(fuse), fuseCodecs(fuse && fuseCodecs) {
   for (auto [i, op] : llvm::enumerate(block))
     position[&op] = 2 * static_cast<Point>(i);
   findFlights(block, communication);
@@ -23,9 +24,16 @@ KernelGroups::KernelGroups(Block &block, const schedule::Communication &communic
     missed.clear();
     // Backwards, so that the place of a user's kernel is known before its producers are assigned.
     for (Operation &op : llvm::reverse(block))
-      if (isRowOperation(&op) && !op.use_empty())
+      if (isMember(&op))
         place(&op);
   } while (sinkEnds());
+  auto isLoneCodec = [](ArrayRef<Operation *> members) {
+    return members.size() == 1 && !isRowOperation(members.front());
+  };
+  for (ArrayRef<Operation *> members : groups)
+    if (isLoneCodec(members))
+      missCodec(members.front());
+  llvm::erase_if(groups, isLoneCodec);
   for (SmallVector<Operation *> &members : groups) {
     std::reverse(members.begin(), members.end());
     numJoined += members.size() - 1;
@@ -35,6 +43,28 @@ KernelGroups::KernelGroups(Block &block, const schedule::Communication &communic
         << (miss.op->getName().getStringRef() + " is not joined with " +
             miss.user->getName().getStringRef() + ": " + miss.why)
                .str();
+}
+
+bool KernelGroups::isMember(Operation *op) const {
+  return (isRowOperation(op) || (fuseCodecs && (isDecode(op) || isEncode(op)))) && !op->use_empty();
+}
+
+void KernelGroups::missCodec(Operation *codec) {
+  if (llvm::any_of(missed,
+                   [&](const Miss &miss) { return miss.op == codec || miss.user == codec; }))
+    return;
+  constexpr StringLiteral noRows = "that is no row operation",
+                          elsewhere = "another operation needs its value before";
+  if (isEncode(codec)) {
+    if (Operation *producer = codec->getOperand(0).getDefiningOp())
+      miss(codec, producer, isMember(producer) ? elsewhere : noRows);
+    return;
+  }
+  Operation *first = nullptr;
+  for (Operation *user : codec->getUsers())
+    if (!first || runsAt(user) < runsAt(first))
+      first = user;
+  miss(codec, first, noRows);
 }
 
 void KernelGroups::findFlights(Block &block, const schedule::Communication &communication) {
@@ -119,10 +149,7 @@ void KernelGroups::place(Operation *op) {
 }
 
 bool KernelGroups::canJoin(Operation *op, Operation *user) {
-  auto shape = [](Operation *of) {
-    return cast<RankedTensorType>(of->getResult(0).getType()).getShape();
-  };
-  if (shape(op) != shape(user))
+  if (domainOf(op).getShape() != domainOf(user).getShape())
     return miss(op, user, "of another shape");
   Point from = position.lookup(op), to = runsAt(user);
   for (const Flight &flight : flights)

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Which row operations of a block share a kernel.
+// Which row operations of a block share a kernel, and which codecs stand at its border.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_LIB_CONVERSION_KERNELGROUPS_H
@@ -17,8 +17,11 @@
 
 namespace braid {
 
-/// Groups the row operations of a block. Joining an operation with its user moves it down to the
-/// user's kernel, which must not take it out of the time in which a collective could be hidden.
+/// Groups the row operations of a block. A decode joins the kernel that takes its rows, as a row
+/// operation does; an encode, whose payload no kernel takes, is joined by the one that gives them.
+/// A codec that no kernel joins stays an operation of its own. Joining an operation with its user
+/// moves it down to the user's kernel, which must not take it out of the time in which a collective
+/// could be hidden.
 ///
 /// A collective is in flight from the point at which the eager policy (braid/Schedule/Placement.h)
 /// would start it in the block as it is, to the first operation that needs it. In a block with
@@ -29,8 +32,9 @@ namespace braid {
 ///   behind its first user.
 class KernelGroups {
 public:
-  /// Without `fuse` every operation is a group of its own.
-  KernelGroups(mlir::Block &block, const schedule::Communication &communication, bool fuse);
+  /// Without `fuse` every operation is a group of its own. Codecs are joined with both.
+  KernelGroups(mlir::Block &block, const schedule::Communication &communication, bool fuse,
+               bool fuseCodecs);
 
   /// Members in the block's order; the kernel runs at the place of the last one.
   llvm::SmallVector<llvm::SmallVector<mlir::Operation *>> groups;
@@ -68,12 +72,15 @@ private:
   /// are after that kernel or in it.
   bool canJoin(mlir::Operation *op, mlir::Operation *user);
   bool miss(mlir::Operation *op, mlir::Operation *user, llvm::StringRef why);
+  bool isMember(mlir::Operation *op) const;
+  /// Says why a codec that is alone was not joined.
+  void missCodec(mlir::Operation *codec);
   /// Moves the end of each flight down to the first kernel that needs the collective, so that
   /// operations before that kernel hide it if they are not joined with it. True if grouping must be
   /// repeated.
   bool sinkEnds();
 
-  bool fuse;
+  bool fuse, fuseCodecs;
   llvm::DenseMap<mlir::Operation *, Point> position;
   llvm::DenseMap<mlir::Operation *, Point> starts; ///< of collectives without a start
   llvm::DenseMap<mlir::Operation *, size_t> groupOf;

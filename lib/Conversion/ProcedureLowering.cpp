@@ -283,9 +283,22 @@ LogicalResult ProcedureLowering::lowerLaunch(rt::LaunchOp op) {
   };
   constexpr StringLiteral why = "a kernel takes rows at one distance from each other",
                           whyAdjacent = "a kernel takes values of rows side by side";
+  constexpr StringLiteral whyPayload = "a codec takes the parts of a payload at one distance";
+  const auto numRows = static_cast<int64_t>(op.getRows());
   SmallVector<Value> inputs, outputs;
-  SmallVector<std::pair<Value, Value>> after; // outputs that are computed elsewhere
-  for (auto [input, type] : llvm::zip_equal(op.getInputs(), kernel.getArgumentTypes())) {
+  SmallVector<std::tuple<Value, Value, StringRef>> after; // outputs that are computed elsewhere
+  auto takesPayload = [&](size_t operand, Value at) {
+    return kernel
+        .getCodecCall(static_cast<unsigned>(operand), numRows, cast<MemRefType>(at.getType()))
+        .check()
+        .ok();
+  };
+  for (auto [i, input, type] : llvm::enumerate(op.getInputs(), kernel.getArgumentTypes())) {
+    if (kernel.getPayload(static_cast<unsigned>(i))) {
+      Value payload = memory(input);
+      inputs.push_back(takesPayload(i, payload) ? payload : contiguous(loc, payload, whyPayload));
+      continue;
+    }
     MemRefType rows = rt::reshapedType(cast<MemRefType>(memory(input).getType()), shapeOf(type));
     // Of what has one element for each row, the rows themselves are the last dimension.
     const bool adjacent = rows && (rows.getRank() == 0 || rows.getShape().back() == 1 ||
@@ -294,18 +307,21 @@ LogicalResult ProcedureLowering::lowerLaunch(rt::LaunchOp op) {
         adjacent ? memory(input) : contiguous(loc, memory(input), rows ? whyAdjacent : why);
     inputs.push_back(view(loc, from, shapeOf(type)));
   }
-  for (auto [result, type] : llvm::zip_equal(op.getResults(), kernel.getResultTypes())) {
-    Value there = define(result), rows = view(loc, there, shapeOf(type));
-    if (!rows) {
-      after.emplace_back(alloc(loc, typeOf(result), rt::Space::Local), there);
-      rows = view(loc, after.back().first, shapeOf(type));
+  for (auto [i, result, type] : llvm::enumerate(op.getResults(), kernel.getResultTypes())) {
+    const size_t operand = inputs.size() + i;
+    const bool encodes = bool(kernel.getPayload(static_cast<unsigned>(operand)));
+    Value there = define(result), rows = encodes ? there : view(loc, there, shapeOf(type));
+    if (encodes ? !takesPayload(operand, there) : !rows) {
+      Value computed = alloc(loc, typeOf(result), rt::Space::Local);
+      after.emplace_back(computed, there, encodes ? whyPayload : why);
+      rows = encodes ? computed : view(loc, computed, shapeOf(type));
     }
     outputs.push_back(rows);
   }
   rt::LaunchOp::create(builder, loc, op.getKernelAttr(), op.getRows(), inputs, outputs,
                        op.getQueue());
-  for (auto [from, to] : after)
-    copy(loc, from, to, why);
+  for (auto [from, to, reason] : after)
+    copy(loc, from, to, reason);
   return success();
 }
 

@@ -115,7 +115,7 @@ LogicalResult ProcedureLowering::describeEntry(ArrayRef<nn::ParameterOp> paramet
     auto attr = rt::ParameterAttr::get(builder.getContext(), parameter.getName(),
                                        parameter.getParameterType(), parameter.getShardingAttr(),
                                        parameter.getPlaceAttr(), parameter.getInitAttr(),
-                                       parameter.getSlices());
+                                       parameter.getSlices(), parameter.getQuantizedAttr());
     procedure.setArgAttr(i, rt::RTDialect::kParameterAttrName, attr);
   }
   auto describe = [&](unsigned i, bool isResult) -> LogicalResult {

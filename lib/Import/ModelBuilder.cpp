@@ -208,7 +208,7 @@ Expected<Value> ModelBuilder::parameter(const Weight &weight) {
   StringRef name = weight.parameter.empty() ? weight.name : weight.parameter;
   return nn::ParameterOp::create(builder, at(name), type(sizes), name, builder.getArrayAttr(slice),
                                  weight.init, TypeAttr(), comm::ShardingAttr(),
-                                 comm::ShardingAttr(), comm::PlaceAttr())
+                                 comm::ShardingAttr(), comm::PlaceAttr(), nn::QuantizedPartAttr())
       .getResult();
 }
 

@@ -19,10 +19,30 @@ Shape shapeOf(Type type) {
   return {shape.begin(), shape.end()};
 }
 
-/// Collapses the leading dimensions of row operands, runs the body, and expands its results.
+/// Decodes or encodes an operand of a launch, with the library's codec.
+Result<Tensor> code(rt::LaunchOp op, unsigned operand, Type payload, const Tensor &from) {
+  const runtime::LibraryCall described = op.getKernelOp().getCodecCall(
+      operand, static_cast<int64_t>(op.getRows()), cast<RankedTensorType>(payload));
+  const runtime::OperandType &out = described[described.kernel->firstOutput()];
+  KernelCall call;
+  call.inputs = {&from};
+  call.outputs = {{out.dtype, out.shape}};
+  call.integers = described.integers;
+  ASSIGN_OR_RETURN(std::vector<Tensor> results, computeLibraryKernel(described.kernel->name, call));
+  return std::move(results.front());
+}
+
+/// Decodes payloads, collapses the leading dimensions of other row operands, runs the body, and
+/// encodes or expands its results.
 Status evaluateBody(OpContext &context, rt::LaunchOp op, rt::KernelOp kernel) {
   std::vector<RuntimeValue> arguments;
+  unsigned operand = 0;
   for (auto [input, type] : llvm::zip_equal(op.getInputs(), kernel.getArgumentTypes())) {
+    if (const unsigned number = operand++; kernel.getPayload(number)) {
+      ASSIGN_OR_RETURN(Tensor rows, code(op, number, input.getType(), context.tensor(input)));
+      arguments.emplace_back(std::move(rows));
+      continue;
+    }
     Shape shape = shapeOf(type);
     if (rt::KernelOp::isRowOperand(type))
       shape.front() = static_cast<int64_t>(op.getRows());
@@ -31,9 +51,13 @@ Status evaluateBody(OpContext &context, rt::LaunchOp op, rt::KernelOp kernel) {
   }
   ASSIGN_OR_RETURN(std::vector<RuntimeValue> results,
                    context.rank.run(kernel.getBody().front(), std::move(arguments)));
-  for (auto [result, value] : llvm::zip_equal(op.getResults(), results))
-    RETURN_IF_ERROR(
-        context.set(result, reshape(std::get<Tensor>(value), shapeOf(result.getType()))));
+  for (auto [result, value] : llvm::zip_equal(op.getResults(), results)) {
+    const auto &rows = std::get<Tensor>(value);
+    const unsigned number = operand++;
+    RETURN_IF_ERROR(context.set(result, kernel.getPayload(number)
+                                            ? code(op, number, result.getType(), rows)
+                                            : reshape(rows, shapeOf(result.getType()))));
+  }
   return {};
 }
 

@@ -34,7 +34,35 @@ Result<runtime::Parameter> toRuntime(nn::ParameterOp op) {
     parameter.sharding = comm::toRuntime(*sharding);
   for (nn::SliceAttr slice : op.getSlices().getAsRange<nn::SliceAttr>())
     parameter.slices.push_back(nn::toRuntime(slice));
+  if (std::optional<nn::QuantizedPart> part = op.getQuantized())
+    parameter.quantized = nn::toRuntime(*part);
   return parameter;
+}
+
+/// The parameter of which the slices of a quantized one tell, and its box of whole rows.
+std::pair<runtime::Parameter, runtime::Box> matrixOf(const runtime::Parameter &parameter,
+                                                     const runtime::Box &box) {
+  runtime::Parameter matrix = parameter;
+  matrix.quantized.reset();
+  matrix.dtype = DType::f32;
+  int64_t columns = 0;
+  for (const runtime::Slice &slice : parameter.slices)
+    columns = std::max(columns, slice.destOffsets[1] + slice.sizes[1]);
+  matrix.globalShape = {parameter.globalShape[0], columns};
+  return {matrix, {{box.offsets[0], 0}, {box.sizes[0], columns}}};
+}
+
+/// The box of a quantized parameter, from the whole rows of its matrix.
+Tensor quantizedBox(const runtime::Parameter &parameter, const runtime::Box &box,
+                    const Tensor &rows) {
+  QuantizedRows quantized = quantizeRows(rows);
+  if (parameter.quantized == runtime::QuantizedPart::scales)
+    return quantized.scales;
+  std::vector<int64_t> values;
+  for (int64_t i = 0; i < box.sizes[0]; ++i)
+    for (int64_t j = box.offsets[1]; j < box.offsets[1] + box.sizes[1]; ++j)
+      values.push_back(j < rows.dim(1) ? quantized.values.ints()[i * rows.dim(1) + j] : 0);
+  return Tensor::ofInts(DType::i8, box.sizes, std::move(values));
 }
 
 Status evaluateParameter(OpContext &context, nn::ParameterOp op) {
@@ -45,12 +73,16 @@ Status evaluateParameter(OpContext &context, nn::ParameterOp op) {
   Process &process = context.rank.process;
   ASSIGN_OR_RETURN(runtime::Box box, runtime::localBox(process.mesh(), process.rank(),
                                                        parameter.globalShape, parameter.sharding));
-  runtime::HostTensor host = runtime::HostTensor::zeros(parameter.dtype, box.sizes);
+  auto [stored, storedBox] =
+      parameter.quantized ? matrixOf(parameter, box) : std::pair(parameter, box);
+  runtime::HostTensor host = runtime::HostTensor::zeros(stored.dtype, storedBox.sizes);
   {
     std::lock_guard<std::mutex> lock(shared.weightsMutex);
-    RETURN_IF_ERROR(shared.weights->read(parameter, box, host.data.data()));
+    RETURN_IF_ERROR(shared.weights->read(stored, storedBox, host.data.data()));
   }
-  context.set(op.getResult(), RuntimeValue(Tensor::fromHost(host)));
+  Tensor value = Tensor::fromHost(host);
+  context.set(op.getResult(), RuntimeValue(parameter.quantized ? quantizedBox(parameter, box, value)
+                                                               : std::move(value)));
   return {};
 }
 

@@ -4,6 +4,7 @@
 //===----------------------------------------------------------------------===//
 #include "braid/Pipelines/Compile.h"
 
+#include "braid/Cost/Machine.h"
 #include "braid/Target/Bundle/Bundle.h"
 #include "braid/Target/CPU/CPUTarget.h"
 #include "braid/Target/CUDA/CUDATarget.h"
@@ -86,6 +87,12 @@ FailureOr<runtime::Bundle> compileToBundle(ModuleOp module, const CompileOptions
   pipeline.strategy = options.strategy;
   pipeline.passes = options.passes;
   pipeline.quantize = options.quantize;
+  pipeline.machine = options.machine;
+  pipeline.transport = options.transport;
+  pipeline.hosts = options.ranksOfHosts;
+  pipeline.threads = options.threads;
+  pipeline.fuseCodecs = options.fuseCodecs && options.cudaArchitectures.empty();
+  pipeline.quantizeMatmuls = options.quantizeMatmuls;
   PhaseObserver timed;
   timed.begin = observer.begin;
   timed.instrument = observer.instrument;
@@ -118,6 +125,19 @@ FailureOr<runtime::Bundle> compileToBundle(ModuleOp module, const CompileOptions
       buildBundle(module, *libraries, std::move(bytecode));
   if (failed(contents))
     return failure();
+  // A tolerance says that something is encoded.
+  if (!options.machine.empty() && contents->manifest.checkTolerance) {
+    std::vector<int64_t> ofHosts = options.ranksOfHosts;
+    if (ofHosts.empty())
+      ofHosts = {contents->manifest.mesh.numRanks()};
+    const auto machine = cost::openMachine(options.machine);
+    if (!machine.ok())
+      return module.emitError() << machine.status().message();
+    contents->manifest.encodedFor = {machine->name, std::move(ofHosts)};
+  }
+  contents->manifest.errorBudget = options.errorBudget;
+  if (options.checkTolerance)
+    contents->manifest.checkTolerance = options.checkTolerance;
   if (forCUDA) {
     if (progress)
       progress("compiling kernels for CUDA");

@@ -9,6 +9,7 @@
 #include "braid/Schedule/Passes.h"
 #include "braid/Target/CPU/Passes.h"
 #include "braid/Transforms/Passes.h"
+#include "braid/Transforms/TablePasses.h"
 #include "braid/Transforms/UpstreamShardingModels.h"
 #include "dialects/Comm/IR/Comm.h"
 #include "dialects/NN/IR/NN.h"
@@ -36,5 +37,6 @@ void braid::registerAllPasses() {
   registerBraidPasses();
   registerBraidConversionPasses();
   registerBraidSchedulePasses();
+  registerBraidTablePasses();
   registerPipelines();
 }

@@ -7,6 +7,7 @@
 #include "braid/Conversion/Passes.h"
 #include "braid/Schedule/Passes.h"
 #include "braid/Transforms/ShardingUtils.h"
+#include "braid/Transforms/TablePasses.h"
 #include "dialects/Comm/IR/Comm.h"
 
 #include "mlir/Pass/PassRegistry.h"
@@ -66,6 +67,8 @@ LogicalResult buildPhase(OpPassManager &pm, Level level, const PipelineOptions &
       pm.addPass(createCheckPlacements());
     }
   }
+  FormKernelsOptions forming;
+  forming.fuseCodecs = options.fuseCodecs;
   switch (level) {
   case Level::NN:
     break;
@@ -79,22 +82,34 @@ LogicalResult buildPhase(OpPassManager &pm, Level level, const PipelineOptions &
         return failure();
       pm.addPass(createIdentifyCollectives());
     }
-    if (!options.quantize.empty()) {
+    if (!options.quantize.empty() && options.quantize != kEncodingTable) {
       QuantizeCollectivesOptions quantize;
       quantize.encodings = options.quantize;
+      quantize.machine = options.machine;
+      quantize.transport = options.transport;
+      quantize.hosts.assign(options.hosts.begin(), options.hosts.end());
+      quantize.threads = options.threads;
       pm.addPass(createQuantizeCollectives(quantize));
     }
-    // Of the collectives that a payload takes the place of.
+    // Of the collectives that payloads, or their errors, take the place of.
     pm.addPass(createCheckPlacements());
-    pm.addPass(createExpandEncoded());
+    if (options.quantize == kEncodingTable)
+      pm.addPass(createTabulateEncodings());
+    else
+      pm.addPass(createExpandEncoded());
+    if (!options.quantizeMatmuls.empty()) {
+      QuantizeMatmulsOptions quantize;
+      quantize.matmuls = options.quantizeMatmuls;
+      pm.addPass(createQuantizeMatmuls(quantize));
+    }
     break;
   case Level::Kernels:
-    pm.addPass(createFormKernels());
+    pm.addPass(createFormKernels(forming));
     break;
   case Level::Scheduled:
     // The starts and waits of a program that is scheduled by hand stay.
     if (first == Level::Scheduled) {
-      pm.addPass(createFormKernels());
+      pm.addPass(createFormKernels(forming));
       break;
     }
     {
@@ -190,6 +205,10 @@ static LogicalResult checkStart(ModuleOp module, Level first, Level last,
   if (first > Level::Comm && !options.quantize.empty())
     return module.emitError("--quantize '")
            << options.quantize << "' encodes collectives at level comm, got a module of level "
+           << level;
+  if (first > Level::Comm && !options.quantizeMatmuls.empty())
+    return module.emitError("--quantize-matmuls '")
+           << options.quantizeMatmuls << "' takes matmuls at level comm, got a module of level "
            << level;
   if (first > Level::Comm && !options.passes.empty())
     return module.emitError("--passes '")

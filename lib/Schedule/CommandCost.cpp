@@ -33,6 +33,14 @@ static SaturatingCount flopsOf(rt::LaunchOp launch) {
   rt::KernelOp kernel = launch.getKernelOp();
   if (!kernel.getLibrary()) {
     SaturatingCount flops = 0;
+    const auto operands =
+        static_cast<unsigned>(kernel.getArgumentTypes().size() + kernel.getResultTypes().size());
+    for (unsigned operand = 0; operand < operands; ++operand)
+      if (kernel.getPayload(operand)) {
+        const runtime::LibraryCall codec =
+            kernel.getCodecCall(operand, static_cast<int64_t>(launch.getRows()), /*payload=*/{});
+        flops += static_cast<int64_t>(std::min(codec.kernel->flops(codec), 0x1p62));
+      }
     for (const auto &[operation, count] :
          kernelWork(kernel, static_cast<int64_t>(launch.getRows())))
       flops += count;

@@ -7,11 +7,23 @@
 // of the f32 tensor and as a share of what memcpy does with the same bytes in the same run.
 // decode_sum counts the bytes of the sum. One thread. Build the target BraidCodecBenchmark.
 //
-// usage: BraidCodecBenchmark [--size MIB]... [ENCODING...]
+// With --norm, measures a kernel that encodes its result (of norm.mlir beside this file, say)
+// against the kernel alone, a cast to bf16 alone, and the kernel and the encode one after the
+// other:
+//
+//   braid compile runtime/benchmark/norm.mlir -o norm.braid
+//   BraidCodecBenchmark --norm norm.braid
+//
+// usage: BraidCodecBenchmark [--size MIB]... [--norm BUNDLE] [ENCODING...]
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/lib/Kernels/Codec.h"
 #include "braid/Base/Encoding.h"
+#include "braid/Base/StatusMacros.h"
+#include "braid/Program/program_generated.h"
+#include "braid/Runtime/Bundle.h"
+#include "braid/Runtime/KernelLibrary.h"
+#include "runtime/lib/Executor/Commands.h"
 #include "runtime/lib/Kernels/CpuFeatures.h"
 #include "runtime/lib/Kernels/VectorKernels.h"
 
@@ -27,6 +39,7 @@
 #include <vector>
 
 using namespace braid::runtime;
+namespace fb = braid::program;
 
 namespace {
 
@@ -66,6 +79,137 @@ std::vector<double> measure(const std::vector<std::function<void()>> &works) {
     }
   return best;
 }
+
+//===----------------------------------------------------------------------===//
+// A kernel that encodes
+//===----------------------------------------------------------------------===//
+
+/// The first kernel of a bundle whose last operand is encoded.
+struct EncodingKernel {
+  std::shared_ptr<const KernelLibraryHandle> library;
+  std::unique_ptr<fb::ProgramT> program;
+  const fb::KernelT *kernel = nullptr;
+  const fb::LaunchT *launch = nullptr;
+  KernelFunction function = nullptr;
+
+  static Result<EncodingKernel> load(const std::string &path) {
+    EncodingKernel result;
+    ASSIGN_OR_RETURN(const Bundle bundle, Bundle::read(path));
+    ASSIGN_OR_RETURN(result.library, KernelLibraryHandle::load(bundle));
+    result.program = fb::UnPackProgram(bundle.program().data());
+    for (const auto &command : result.program->procedures[0]->streams[kComputeQueue]->commands)
+      if (const fb::LaunchT *launch = command->op.AsLaunch()) {
+        const fb::KernelT &kernel = *result.program->kernels[launch->kernel];
+        if (kernel.codecs.size() == 1 && kernel.codecs[0]->operand + 1 == kernel.num_operands &&
+            kernel.num_outputs == 1) {
+          result.kernel = &kernel;
+          result.launch = launch;
+        }
+      }
+    if (!result.kernel)
+      return Status::error(path, ": expects a kernel whose only result is encoded");
+    ASSIGN_OR_RETURN(result.function, result.library->find(result.kernel->symbol));
+    return result;
+  }
+};
+
+/// Runs commands as a queue of one thread does.
+class Runner {
+public:
+  template <typename Op> void run(const Op &op) {
+    ExecutionContext context{control, control.queue(0, kComputeQueue), team, vectorKernels(),
+                             scratch};
+    if constexpr (std::is_same_v<Op, LibraryCommand>)
+      op->run(source, context);
+    else
+      execute(op, source, context);
+  }
+
+private:
+  RunControl control{1, {{QueueKind::compute, "compute"}}, 0, {}};
+  Team team{1};
+  std::vector<std::vector<std::byte>> scratch{1};
+  Command source;
+};
+
+LibraryArguments encodeOf(const Encoding &encoding, const Tensor &rows, const Tensor &payload) {
+  LibraryArguments call;
+  call.kernel = findLibraryKernel("encode");
+  call.integers = {encoding.code()};
+  for (const Tensor *t : {&rows, &payload}) {
+    call.operands.emplace_back(OperandType{t->dtype, t->shape, t->strides});
+    call.data.push_back(t->data);
+  }
+  return call;
+}
+
+Status benchmarkKernel(const EncodingKernel &kernel, const Encoding &encoding, int64_t mib) {
+  const std::vector<int64_t> &rowShape = kernel.kernel->codecs[0]->row_shape;
+  const int64_t columns = rowShape.back(), rows = std::max<int64_t>(1, (mib << 20) / 4 / columns);
+  std::vector<std::unique_ptr<Aligned<float>>> memory;
+  std::vector<Tensor> operands;
+  std::mt19937 random(1);
+  std::normal_distribution<float> normal;
+  auto tensor = [&](std::vector<int64_t> shape) {
+    const auto count = static_cast<size_t>(shape[0] * (shape.size() > 1 ? shape[1] : 1));
+    memory.push_back(std::make_unique<Aligned<float>>(count));
+    for (size_t i = 0; i < count; ++i)
+      memory.back()->data[i] = normal(random);
+    std::vector<int64_t> strides =
+        shape.size() > 1 ? std::vector<int64_t>{shape[1], 1} : std::vector<int64_t>{1};
+    return Tensor{reinterpret_cast<std::byte *>(memory.back()->data), DType::f32, std::move(shape),
+                  std::move(strides)};
+  };
+  std::vector<bool> rowOperand = kernel.launch->row_operand;
+  for (size_t i = 0; i + 1 < kernel.launch->operands.size(); ++i)
+    operands.push_back(tensor(rowOperand[i] ? std::vector<int64_t>{rows, columns}
+                                            : kernel.launch->operands[i]->shape));
+  const Tensor result = tensor({rows, columns});
+  const Encoding cast = *Encoding::parse("bf16");
+  auto payloadOf = [&](const Encoding &e) -> Result<Tensor> {
+    ASSIGN_OR_RETURN(const PayloadLayout layout,
+                     PayloadLayout::of(e, DType::f32, rows, columns, 1));
+    Tensor bytes = tensor({(layout.partBytes + 3) / 4});
+    bytes.dtype = DType::i8;
+    bytes.shape = {1, layout.partBytes};
+    bytes.strides = {layout.partBytes, 1};
+    return bytes;
+  };
+  ASSIGN_OR_RETURN(const Tensor payload, payloadOf(encoding));
+  ASSIGN_OR_RETURN(const Tensor halves, payloadOf(cast));
+
+  std::vector<Tensor> fusedOperands = operands, plainOperands = operands;
+  fusedOperands.push_back(payload);
+  plainOperands.push_back(result);
+  const size_t last = operands.size();
+  ASSIGN_OR_RETURN(const LibraryCommand fused,
+                   resolveCodecLaunch(kernel.function, fusedOperands, rowOperand,
+                                      {{last, encodeOf(encoding, result, payload)}}, rows, 1));
+  rowOperand[last] = true;
+  ASSIGN_OR_RETURN(const LaunchCommand alone,
+                   resolveLaunch(kernel.function, plainOperands, rowOperand, rows, 1));
+  ASSIGN_OR_RETURN(const LibraryCommand casts,
+                   resolveLibrary(encodeOf(cast, result, halves), CpuResources()));
+  ASSIGN_OR_RETURN(const LibraryCommand encodes,
+                   resolveLibrary(encodeOf(encoding, result, payload), CpuResources()));
+  Runner runner;
+  const std::vector<double> times =
+      measure({[&] { runner.run(fused); }, [&] { runner.run(alone); }, [&] { runner.run(casts); },
+               [&] {
+                 runner.run(alone);
+                 runner.run(encodes);
+               }});
+  auto ms = [](double seconds) { return seconds * 1e3; };
+  std::printf("| %ld | %s | %s | %.3f | %.3f | %.3f | %.3f | %.2f | %.2f |\n", mib,
+              encoding.str().c_str(), vectorKernels().isa, ms(times[1]), ms(times[2]), ms(times[3]),
+              ms(times[0]), times[0] / (times[1] + times[2]), times[0] / times[3]);
+  std::fflush(stdout);
+  return {};
+}
+
+//===----------------------------------------------------------------------===//
+// The codec
+//===----------------------------------------------------------------------===//
 
 void benchmark(const Encoding &encoding, int64_t mib) {
   const int64_t rows = (mib << 20) / 4 / kColumns;
@@ -128,6 +272,7 @@ void benchmark(const Encoding &encoding, int64_t mib) {
 int main(int argc, char **argv) {
   std::vector<int64_t> sizes;
   std::vector<std::string> encodings;
+  std::string bundle;
   for (int i = 1; i < argc; ++i)
     if (std::string(argv[i]) == "--size" && i + 1 < argc) {
       const std::string text = argv[++i];
@@ -138,11 +283,24 @@ int main(int argc, char **argv) {
         return 1;
       }
       sizes.push_back(size);
+    } else if (std::string(argv[i]) == "--norm" && i + 1 < argc) {
+      bundle = argv[++i];
     } else {
       encodings.emplace_back(argv[i]);
     }
   if (sizes.empty())
     sizes = {1, 64};
+  std::optional<EncodingKernel> kernel;
+  if (!bundle.empty()) {
+    Result<EncodingKernel> loaded = EncodingKernel::load(bundle);
+    if (!loaded.ok()) {
+      std::fprintf(stderr, "error: %s\n", loaded.status().message().c_str());
+      return 1;
+    }
+    kernel = std::move(*loaded);
+    if (encodings.empty())
+      encodings = {"int8:128", "int4:128", "int4:128+spikes", "fp8e4m3:128", "mxfp4", "bf16"};
+  }
   if (encodings.empty())
     encodings = {"int8:128",
                  "int4:128",
@@ -167,10 +325,16 @@ int main(int argc, char **argv) {
                  "nvfp4",
                  "bf16",
                  "f16"};
-  std::printf(
-      "| MiB | encoding | kernels | memcpy GB/s | encode GB/s | of memcpy | decode GB/s | of "
-      "memcpy | decode_sum of 4 GB/s | of memcpy |\n| ---: | --- | --- | ---: | ---: | "
-      "---: | ---: | ---: | ---: | ---: |\n");
+  if (kernel)
+    std::printf(
+        "| MiB | encoding | kernels | kernel ms | cast ms | kernel, then encode ms | fused "
+        "ms | fused / (kernel + cast) | fused / apart |\n| ---: | --- | --- | ---: | ---: | "
+        "---: | ---: | ---: | ---: |\n");
+  else
+    std::printf(
+        "| MiB | encoding | kernels | memcpy GB/s | encode GB/s | of memcpy | decode GB/s | of "
+        "memcpy | decode_sum of 4 GB/s | of memcpy |\n| ---: | --- | --- | ---: | ---: | "
+        "---: | ---: | ---: | ---: | ---: |\n");
   for (int64_t mib : sizes)
     for (const std::string &text : encodings) {
       const Result<Encoding> encoding = Encoding::parse(text);
@@ -178,7 +342,12 @@ int main(int argc, char **argv) {
         std::fprintf(stderr, "%s\n", encoding.status().message().c_str());
         return 1;
       }
-      benchmark(*encoding, mib);
+      if (!kernel) {
+        benchmark(*encoding, mib);
+      } else if (const Status status = benchmarkKernel(*kernel, *encoding, mib); !status.ok()) {
+        std::fprintf(stderr, "error: %s\n", status.message().c_str());
+        return 1;
+      }
     }
   return 0;
 }

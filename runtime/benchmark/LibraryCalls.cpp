@@ -8,13 +8,16 @@
 //   attention: the runtime's own kernels, per instruction set, against two oneDNN matmuls per
 //   block of queries with the same
 //     softmax between them;
-//   matmuls: oneDNN's matmul over plain layouts, as Matmul.cpp calls it, against dnnl_sgemm.
+//   matmuls: oneDNN's matmul over plain layouts, as Matmul.cpp calls it, against dnnl_sgemm, and
+//     against the runtime's own kernels of 8-bit integers with the rows that are quantized for
+//     them.
 // One thread. Build the target BraidRuntimeBenchmark; no arguments.
 //
 //===----------------------------------------------------------------------===//
 #include "braid/Base/StridedCopy.h"
 #include "runtime/lib/Executor/Commands.h"
 #include "runtime/lib/Kernels/CpuFeatures.h"
+#include "runtime/lib/Kernels/Int8.h"
 #include "runtime/lib/Kernels/Operations.h"
 
 #include <dnnl.h>
@@ -154,6 +157,9 @@ void benchmarkMatmuls() {
                              {1024, 384, 1536},
                              {1024, 192, 384},
                              {16, 384, 384},
+                             {1, 1536, 576},
+                             {1, 4096, 4096},
+                             {128, 4096, 4096},
                              {1024, 1024, 1024}}) {
     const int64_t m = shape.m, n = shape.n, k = shape.k;
     std::vector<float> lhs = randomValues(m * k), rhs = randomValues(n * k), bias = randomValues(n);
@@ -174,6 +180,23 @@ void benchmarkMatmuls() {
     print("matmul with bias", measure([&] { call->run(); }));
     print("dnnl_sgemm, no bias", measure([&] {
             dnnl_sgemm('N', 'T', m, n, k, 1, lhs.data(), k, rhs.data(), k, 0, out.data(), n);
+          }));
+    const Int8Kernels &kernels = int8Kernels();
+    std::vector<int8_t> lhsValues(lhs.size()), rhsValues(rhs.size());
+    std::vector<float> lhsScales(static_cast<size_t>(m)), rhsScales(static_cast<size_t>(n));
+    for (int64_t i = 0; i < n; ++i)
+      rhsScales[static_cast<size_t>(i)] =
+          kernels.quantizeRow(rhs.data() + i * k, k, rhsValues.data() + i * k);
+    std::vector<std::byte> scratch(static_cast<size_t>(kernels.scratchBytes(k)) + 64);
+    auto *aligned = reinterpret_cast<void *>((reinterpret_cast<uintptr_t>(scratch.data()) + 63) &
+                                             ~uintptr_t(63));
+    print((std::string("8-bit integers with bias, ") + kernels.isa).c_str(), measure([&] {
+            for (int64_t i = 0; i < m; ++i)
+              lhsScales[static_cast<size_t>(i)] =
+                  kernels.quantizeRow(lhs.data() + i * k, k, lhsValues.data() + i * k);
+            kernels.matmul({lhsValues.data(), rhsValues.data(), lhsScales.data(), rhsScales.data(),
+                            bias.data(), out.data(), m, n, k, k, k, n},
+                           aligned);
           }));
   }
 }

@@ -9,6 +9,7 @@
 #ifdef BRAID_INCLUDE_TESTS
 #include "test/lib/Interpreter/Equivalence.h"
 #include "test/lib/Schedule/TestPolicy.h"
+#include "test/lib/Transforms/TestChannelMaxima.h"
 #endif
 
 int main(int argc, char **argv) {
@@ -17,6 +18,7 @@ int main(int argc, char **argv) {
   braid::test::registerTestInterpretPass();
   braid::test::registerTestEquivalencePass();
   braid::test::registerTestPolicyPass();
+  braid::test::registerTestChannelMaximaPass();
 #endif
   mlir::DialectRegistry registry;
   braid::registerAllDialects(registry);

@@ -98,6 +98,12 @@ static std::string summary(const runtime::Calibration &calibration, const std::s
                         "read, %.1f written, %.1f copied\n",
                         best * 1e-9, attention * 1e-9, memory.readBytesPerSecond * 1e-9,
                         memory.writeBytesPerSecond * 1e-9, memory.copyBytesPerSecond * 1e-9);
+    for (const cost::CodecPoint &point : rates.codecs)
+      if (point.encoding == "int8:128" && point.elements == rates.codecs.back().elements)
+        out << llvm::format("    int8:128 encoded %.1f GB/s of f32, decoded %.1f, added %.1f\n",
+                            point.encodeElementsPerSecond * 4e-9,
+                            point.decodeElementsPerSecond * 4e-9,
+                            point.addElementsPerSecond * 4e-9);
   }
   if (machine.overheads)
     out << llvm::format("  a launch %.3f us, a call %.3f us, an event to another queue %.3f us\n",

@@ -36,14 +36,28 @@ struct PluginArgs {
   std::vector<std::string> dialects, passes;
 };
 
+/// Options to choose encodings under an error budget.
+struct BudgetArgs {
+  std::string bound;                     ///< "cosine>=0.999"; empty: none
+  std::string calibration;               ///< EvaluationData::read
+  std::string candidates;                ///< encodings with commas; empty: the default ones
+  std::string weights;                   ///< of `braid compile`
+  std::optional<uint64_t> randomWeights; ///< in place of weights
+};
+
 /// Options to compile a module to a bundle, or to the text of a level.
 struct CompileArgs {
   PluginArgs plugins;
   std::string model; ///< .mlir text or bytecode of level nn, comm, kernels or scheduled
   std::string output;
-  std::string mesh, strategy; ///< empty: the module's own or one rank; auto
-  std::string passes;         ///< to run on the partitioned module
-  std::string quantize;       ///< how collectives are encoded
+  std::string mesh, strategy;  ///< empty: the module's own or one rank; auto
+  std::string passes;          ///< to run on the partitioned module
+  std::string quantize;        ///< how collectives are encoded
+  std::string quantizeMatmuls; ///< which matmuls multiply 8-bit integers
+  /// For `quantize`: where encodings are faster, by a machine file, a name or "host"; and where the
+  /// ranks will be, as `braid run` takes it.
+  std::string machine, transport, hosts;
+  BudgetArgs budget; ///< in place of quantize
   std::string target = "cpu";
   std::string emit;                 ///< level to print instead of writing a bundle
   std::vector<std::string> isas;    ///< empty: x86-64-v3 and the host's own
@@ -54,6 +68,21 @@ struct CompileArgs {
   std::string report;
 };
 int runCompile(const CompileArgs &args);
+
+/// Options to run a model on data under many encodings.
+struct EvaluateArgs {
+  PluginArgs plugins;
+  std::string model, mesh, strategy, passes, weights, data, entry, result, output;
+  std::string quantizeMatmuls; ///< as in CompileArgs; without encodings, too
+  std::optional<uint64_t> randomWeights;
+  std::string form;                     ///< logits, sentences or rows; empty: as the result says
+  std::vector<std::string> encodings;   ///< each for all collectives, or PATTERN=ENCODING,...
+  std::vector<std::string> sensitivity; ///< of single halves
+  std::optional<int64_t> batches;       ///< all when absent
+  int64_t sensitivityBatches = 2;
+  int64_t threads = 1;
+};
+int runEvaluate(const EvaluateArgs &args);
 
 /// Options to explain a bundle's program.
 struct ExplainArgs {
@@ -81,6 +110,15 @@ struct CalibrateArgs {
   std::string agent; ///< empty: ssh
 };
 int runCalibrate(const CalibrateArgs &args);
+
+/// Options to move the range of activations into weights.
+struct SmoothArgs {
+  std::string model, weights;
+  std::vector<std::string> inputs; ///< NAME=FILE.npy
+  double alpha = 0.5;              ///< how much of it
+  std::string output;              ///< .safetensors
+};
+int runSmooth(const SmoothArgs &args);
 
 /// `braid run`: parses its own arguments (argv[0] is "run"), which are those of `braid-run` and a
 /// few of the compiler's.

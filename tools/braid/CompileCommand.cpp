@@ -4,9 +4,15 @@
 //===----------------------------------------------------------------------===//
 #include "Commands.h"
 #include "MlirOptions.h"
+#include "QuantizeBudget.h"
 #include "Session.h"
+#include "braid/Base/StatusMacros.h"
+#include "braid/Cost/Machine.h"
 #include "braid/Pipelines/Compile.h"
+#include "braid/Runtime/Calibrate.h"
 #include "braid/Runtime/Files.h"
+#include "braid/Runtime/Launch.h"
+#include "braid/Runtime/Safetensors.h"
 #include "braid/Target/CPU/CPUTarget.h"
 #include "braid/Target/CUDA/CUDATarget.h"
 
@@ -76,6 +82,39 @@ std::vector<std::string> readTarget(llvm::StringRef target, std::string &error) 
   return architectures;
 }
 
+/// The machine that says where encodings are faster, and where its ranks are. Returns an error, or
+/// empty.
+std::string readMachine(const CompileArgs &args, bool forCUDA, CompileOptions &options) {
+  if (args.machine.empty())
+    return args.hosts.empty() && args.transport.empty()
+               ? ""
+               : (args.hosts.empty() ? "--transport" : "--hosts") +
+                     std::string(" expects --machine, whose times say where encodings are faster");
+  if (args.quantize.empty())
+    return "--machine expects --quantize: it says where encodings are faster";
+  options.machine = args.machine == "host" ? cost::defaultMachinePath() : args.machine;
+  if (options.machine.empty())
+    return "--machine host: no folder for caches is known";
+  const auto machine = cost::openMachine(options.machine);
+  if (!machine.ok())
+    return "--machine: " + machine.status().message();
+  if (forCUDA != machine->gpu.has_value())
+    return "--machine expects " + std::string(forCUDA ? "a GPU" : "a processor") +
+           " for --target " + args.target + ", got '" + machine->name + "'";
+  if (const std::string other = cost::differenceFrom(*machine, runtime::hostProcessor());
+      !other.empty())
+    llvm::errs() << "braid: warning: --machine: " << other << "\n";
+  options.transport = args.transport;
+  if (args.hosts.empty())
+    return "";
+  const auto hosts = runtime::parseHosts(args.hosts);
+  if (!hosts.ok())
+    return "--hosts: " + hosts.status().message();
+  for (const runtime::HostRanks &host : *hosts)
+    options.ranksOfHosts.push_back(host.ranks);
+  return "";
+}
+
 /// Dumps the module after each phase into numbered files.
 class Dumper {
 public:
@@ -135,6 +174,17 @@ bool writeCompileReport(const std::string &path, const CompileRecord &record,
   });
 }
 
+/// Encodings under a budget, with the weights that the command names.
+runtime::Status chooseEncodings(ModuleOp module, const BudgetArgs &args, CompileOptions &options) {
+  std::unique_ptr<runtime::WeightSource> weights;
+  if (args.randomWeights) {
+    weights = runtime::WeightSource::random(*args.randomWeights);
+  } else if (!args.weights.empty()) {
+    ASSIGN_OR_RETURN(weights, runtime::openSafetensors(args.weights));
+  }
+  return chooseUnderBudget(module, args, weights.get(), /*entry=*/{}, options);
+}
+
 } // namespace
 
 int runCompile(const CompileArgs &args) {
@@ -153,6 +203,9 @@ int runCompile(const CompileArgs &args) {
                 (emitsCUDA ? "cuda:ARCHITECTURE" : "cpu") + ", got " + args.target);
   if (forCUDA && !args.isas.empty())
     return fail("--isa expects --target cpu, got " + args.target);
+  CompileOptions options;
+  if (std::string error = readMachine(args, forCUDA, options); !error.empty())
+    return fail(error);
   if (args.emit.empty() && args.output.empty())
     return fail("expects -o FILE.braid, or --emit=LEVEL to print IR");
   if (!args.emit.empty() && (!args.report.empty() || args.stripModule))
@@ -188,13 +241,27 @@ int runCompile(const CompileArgs &args) {
   observer.instrument = instrument;
   observer.end = end;
 
+  options.mesh = args.mesh;
+  options.strategy = args.strategy;
+  options.passes = args.passes;
+  options.quantize = args.quantize;
+  options.quantizeMatmuls = args.quantizeMatmuls;
+  if (!args.budget.bound.empty())
+    if (runtime::Status status = chooseEncodings(*module, args.budget, options); !status.ok())
+      return fail(status.message());
+
   if (!args.emit.empty()) {
-    PipelineOptions options;
-    options.mesh = args.mesh;
-    options.strategy = args.strategy;
-    options.passes = args.passes;
-    options.quantize = args.quantize;
-    if (failed(runPhases(*module, *last, options, observer)))
+    PipelineOptions phases;
+    phases.mesh = args.mesh;
+    phases.strategy = args.strategy;
+    phases.passes = args.passes;
+    phases.quantize = options.quantize;
+    phases.quantizeMatmuls = args.quantizeMatmuls;
+    phases.machine = options.machine;
+    phases.transport = options.transport;
+    phases.hosts = options.ranksOfHosts;
+    phases.fuseCodecs = !forCUDA;
+    if (failed(runPhases(*module, *last, phases, observer)))
       return kInvalid;
     std::string text;
     if (emitsLLVM) {
@@ -219,11 +286,6 @@ int runCompile(const CompileArgs &args) {
                : kInvalid;
   }
 
-  CompileOptions options;
-  options.mesh = args.mesh;
-  options.strategy = args.strategy;
-  options.passes = args.passes;
-  options.quantize = args.quantize;
   options.isas = args.isas;
   options.cudaArchitectures = std::move(architectures);
   options.stripModule = args.stripModule;

@@ -8,15 +8,18 @@
 //===----------------------------------------------------------------------===//
 #include "Commands.h"
 #include "MlirOptions.h"
+#include "QuantizeBudget.h"
 #include "Session.h"
+#include "braid/Base/EncodingTable.h"
 #include "braid/Base/StatusMacros.h"
 #include "braid/Interpreter/Core/ProgramInterpreter.h"
 #include "braid/Interpreter/Core/ProgramOrder.h"
 #include "braid/Interpreter/Evaluate.h"
-#include "braid/Pipelines/Compile.h"
 #include "braid/Runtime/KernelLibrary.h"
 #include "braid/Runtime/RunOptions.h"
+#include "braid/Runtime/Safetensors.h"
 #include "braid/Schedule/Passes.h"
+#include "braid/Transforms/TablePasses.h"
 #include "dialects/Comm/IR/Comm.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -47,7 +50,9 @@ LogicalResult prepareForRanks(ModuleOp module, const PipelineOptions &options) {
 class Runner {
 public:
   std::string mesh, strategy, passes, quantize, isas; ///< empty: not given
-  std::string dialectPlugins, passPlugins;            ///< paths with commas between them
+  BudgetArgs budget;
+  std::string quantizeMatmuls;
+  std::string dialectPlugins, passPlugins; ///< paths with commas between them
 
   runtime::Result<std::shared_ptr<const runtime::Bundle>> open(const runtime::RunOptions &options) {
     // A bundle also carries a module, which --check reference reads.
@@ -63,6 +68,8 @@ public:
                               : !strategy.empty()             ? "--strategy"
                               : !passes.empty()               ? "--passes"
                               : !quantize.empty()             ? "--quantize"
+                              : !budget.bound.empty()         ? "--quantize-budget"
+                              : !quantizeMatmuls.empty()      ? "--quantize-matmuls"
                                                               : nullptr;
       if (compiling)
         return runtime::Status::error("'", options.model, "' is compiled already: ", compiling,
@@ -84,6 +91,23 @@ public:
     compile.strategy = strategy;
     compile.passes = passes;
     compile.quantize = quantize;
+    compile.quantizeMatmuls = quantizeMatmuls;
+    if (!quantize.empty() && options.world.machine)
+      RETURN_IF_ERROR(placeRanks(options, compile));
+    if (!budget.bound.empty()) {
+      std::unique_ptr<runtime::WeightSource> weights;
+      if (options.randomWeights) {
+        weights = runtime::WeightSource::random(*options.randomWeights);
+      } else if (!options.weights.empty()) {
+        ASSIGN_OR_RETURN(weights, runtime::openSafetensors(options.weights));
+      }
+      RETURN_IF_ERROR(chooseUnderBudget(*module, budget, weights.get(), options.entry, compile));
+      quantize = compile.quantize; // of --target reference, too
+    } else if (!budget.calibration.empty() || !budget.candidates.empty()) {
+      return runtime::Status::error(budget.calibration.empty() ? "--quantize-candidates"
+                                                               : "--calibration",
+                                    " expects --quantize-budget");
+    }
     compile.compileKernels = options.target != "reference";
     compile.isas = isas.empty() ? std::vector<std::string>{"host"} : split(isas);
     Progress progress;
@@ -121,6 +145,7 @@ public:
       pipeline.strategy = strategy;
       pipeline.passes = passes;
       pipeline.quantize = quantize;
+      pipeline.quantizeMatmuls = quantizeMatmuls;
       if (failed(prepareForRanks(*module, pipeline)))
         return runtime::Status::error("cannot partition the module");
     }
@@ -129,8 +154,11 @@ public:
     interp::EvaluateOptions options;
     options.entry = request.entry.name;
     options.weights = request.weights;
+    // Only a program of ranks has a table of encodings.
+    const bool hasTable = request.partitioned && quantize == kEncodingTable;
     for (const auto &[name, value] : request.inputs)
-      options.inputs.push_back({name, interp::Tensor::fromHost(value)});
+      if (hasTable || !StringRef(name).starts_with(runtime::EncodingTable::kPrefix))
+        options.inputs.push_back({name, interp::Tensor::fromHost(value)});
     for (const auto &[name, value] : request.states)
       options.inputs.push_back({name, interp::Tensor::fromHost(value)});
     if (double seconds = request.options.world.timeLimitSeconds; seconds > 0)
@@ -184,6 +212,25 @@ public:
   }
 
 private:
+  /// For the times that say where encodings are faster.
+  static runtime::Status placeRanks(const runtime::RunOptions &options, CompileOptions &compile) {
+    compile.machine = options.machine;
+    compile.threads = options.world.threadsPerRank;
+    compile.transport = options.world.transport;
+    if (!options.launch)
+      return {};
+    const runtime::LaunchInfo &launch = *options.launch;
+    // All processes must come to the same program.
+    const int64_t ofHost = launch.localSize.value_or(0);
+    if (ofHost < 1 || launch.size % ofHost != 0)
+      return runtime::Status::error(
+          "--quantize with --machine expects to know how many ranks each host has, the same of "
+          "all: ",
+          launch.describe(), "; `braid compile --machine FILE --hosts` takes any");
+    compile.ranksOfHosts.assign(static_cast<size_t>(launch.size / ofHost), ofHost);
+    return {};
+  }
+
   /// Checks on the order of commands, for every legal order.
   static runtime::Status provedOrder(const interp::ProgramRoles &program) {
     std::vector<std::string> faults = interp::checkOrder(program);
@@ -259,8 +306,23 @@ int runRun(int argc, const char *const *argv) {
        &runner.passes},
       {"--quantize",
        "how collectives travel: a list of PATTERN=ENCODING, such as '*=int8:128' or "
-       "'mlp.down=int4:128+spikes/int8:128'; `braid compile --help` has more",
+       "'mlp.down=int4:128+spikes/int8:128'; with --machine only where that is faster; `braid "
+       "compile --help` has more",
        &runner.quantize},
+      {"--quantize-budget",
+       "choose the encodings: the cheapest that keep a promise on the result over the batches of "
+       "--calibration, such as cosine>=0.999, relative-l2<=0.02, kl<=0.01 or perplexity<=+1%",
+       &runner.budget.bound},
+      {"--calibration",
+       "with --quantize-budget: ids of tokens (.npy), or a directory with NAME.npy for each input",
+       &runner.budget.calibration},
+      {"--quantize-candidates", "with --quantize-budget: the encodings to choose from, with commas",
+       &runner.budget.candidates},
+      {"--quantize-matmuls",
+       "which linear operations multiply 8-bit integers: a list of PATTERN=int8, such as '*=int8' "
+       "or "
+       "'*=int8,lm_head=none'",
+       &runner.quantizeMatmuls},
       {"--load-dialect-plugin",
        "shared libraries with dialects whose operations the module, or the one that a bundle "
        "carries, may have",

@@ -66,7 +66,48 @@ void addCompileOptions(CLI::App *cmd, CompileArgs &args) {
       "a path to it with * and ?, and an encoding has a half for the ranks that add and "
       "one for the sum, or one for both, such as '*=int8:128' or "
       "'mlp.down=int4:128+spikes/int8:128' (`braid-opt --help` has more under "
-      "braid-quantize-collectives)");
+      "braid-quantize-collectives). With --machine only where that is faster; ! behind an encoding "
+      "takes it in any case. Or table: encodings are given when the program is run (`braid run "
+      "--encodings`)");
+  cmd->add_option(
+      "--machine", args.machine,
+      "with --quantize: encode only where this machine is predicted to be faster by it: "
+      "a file that `braid calibrate` wrote, host, or a known machine");
+  cmd->add_option("--hosts", args.hosts,
+                  "with --machine: the hosts that the ranks will be on, as `braid run` takes them "
+                  "(default: one)");
+  cmd->add_option("--transport", args.transport,
+                  "with --machine: by which ranks will reach each other: threads, shm or ucx "
+                  "(default: shm on one host, ucx over several)");
+  CLI::Option *budget = cmd->add_option(
+      "--quantize-budget", args.budget.bound,
+      "choose the encodings: the cheapest that keep a promise on the result over the batches of "
+      "--calibration: cosine>=0.999, relative-l2<=0.02, kl<=0.01 or perplexity<=+1%");
+  CLI::Option *calibration = cmd->add_option(
+      "--calibration", args.budget.calibration,
+      "with --quantize-budget: ids of tokens (.npy), or a directory with NAME.npy for each input");
+  budget->needs(calibration);
+  calibration->needs(budget);
+  cmd->add_option(
+         "--quantize-candidates", args.budget.candidates,
+         "with --quantize-budget: the encodings to choose from, with commas (default: int8 "
+         "to int4, int6 to int3 with spikes, int6 to int4 with hadamard64, in groups of "
+         "128)")
+      ->needs(budget);
+  CLI::Option *weights =
+      cmd->add_option("--weights", args.budget.weights,
+                      "with --quantize-budget: the checkpoint that calibration data runs through")
+          ->needs(budget);
+  cmd->add_option("--random-weights", args.budget.randomWeights,
+                  "with --quantize-budget: in place of --weights, random ones of this seed")
+      ->needs(budget)
+      ->excludes(weights);
+  cmd->add_option(
+      "--quantize-matmuls", args.quantizeMatmuls,
+      "which linear operations multiply 8-bit integers, with a scale per output channel of the "
+      "weight and one per row of the input: a list of PATTERN=int8 or PATTERN=none, where a "
+      "pattern is a role with * and ?, such as '*=int8' or '*=int8,lm_head=none' (on the CPU "
+      "only)");
   cmd->add_option("--load-dialect-plugin", args.plugins.dialects,
                   "shared libraries with dialects whose operations the module may have")
       ->delimiter(',');
@@ -213,6 +254,98 @@ void addCalibrate(CLI::App &app, CalibrateArgs &args, int &status) {
   cmd->callback([&] { status = runCalibrate(args); });
 }
 
+void addEvaluate(CLI::App &app, EvaluateArgs &args, int &status) {
+  CLI::App *cmd = app.add_subcommand(
+      "evaluate", "run a model on data under many encodings, and say what each sends and loses");
+  cmd->add_option("model", args.model, "module of level nn or comm, as `braid import` writes it")
+      ->required();
+  cmd->add_option("--mesh", args.mesh, "grid of ranks, such as tp=3 (default: the module's own)");
+  cmd->add_option("--strategy", args.strategy,
+                  "how the axes are used (`braid compile --help`; default: auto)");
+  cmd->add_option("--passes", args.passes, "passes to run on the partitioned module");
+  cmd->add_option("--quantize-matmuls", args.quantizeMatmuls,
+                  "matmuls of 8-bit integers, also in the runs without encodings (`braid compile "
+                  "--help`)");
+  CLI::Option *weights =
+      cmd->add_option("--weights", args.weights, "checkpoint, a file or directory");
+  cmd->add_option("--random-weights", args.randomWeights, "in place of --weights: of this seed")
+      ->excludes(weights);
+  cmd->add_option("--data", args.data,
+                  "ids of tokens (.npy: a list, which is cut into sequences, or [sequences, "
+                  "tokens]), or a directory with NAME.npy for each input of the model, [sequences, "
+                  "...], and labels.npy and scores.npy if there are any")
+      ->required();
+  cmd->add_option("--encodings", args.encodings,
+                  "an encoding for all collectives, such as int4:128/int8:128, or a list of "
+                  "PATTERN=ENCODING; once for each that is compared (default: integers of 8 to 4 "
+                  "bits, with spikes, rotated)")
+      ->take_all()
+      ->allow_extra_args(false);
+  cmd->add_option("--sensitivity", args.sensitivity,
+                  "also encode each half of each collective alone, as this; may be given again")
+      ->take_all()
+      ->allow_extra_args(false);
+  cmd->add_option("--sensitivity-batches", args.sensitivityBatches, "batches for that")
+      ->check(CLI::Range(int64_t(1), int64_t(1) << 32).description(""))
+      ->capture_default_str();
+  cmd->add_option("--batches", args.batches, "only the first batches of the data (default: all)")
+      ->check(CLI::Range(int64_t(1), int64_t(1) << 32).description(""));
+  cmd->add_option("--entry", args.entry, "entry of the model (default: the only one)");
+  cmd->add_option("--result", args.result, "the result that is compared (default: the first)");
+  cmd->add_option("--form", args.form,
+                  "what is compared of it: logits; sentences, the means of hidden states over a "
+                  "sequence's tokens; or rows (default: as its name says)")
+      ->check(CLI::IsMember({"logits", "sentences", "rows"}));
+  cmd->add_option("--threads", args.threads, "threads that share the computation of a rank")
+      ->check(CLI::Range(1, 1024).description(""))
+      ->capture_default_str();
+  cmd->add_option("--output", args.output,
+                  "write evaluation.txt, evaluation.json and charts (.svg) into this directory");
+  cmd->add_option("--load-dialect-plugin", args.plugins.dialects,
+                  "shared libraries with dialects whose operations the module may have")
+      ->delimiter(',');
+  cmd->add_option("--load-pass-plugin", args.plugins.passes,
+                  "shared libraries with passes that --passes may name")
+      ->delimiter(',');
+  cmd->footer("The model is compiled once, with a table of encodings; results have the bits of "
+              "programs compiled with them. Perplexity is that of each token's successor in its "
+              "sequence, or of labels.npy.\n\nExamples:\n"
+              "  braid evaluate smollm2.mlir --mesh tp=3 --weights checkpoint --data ids.npy "
+              "--output accuracy\n"
+              "  braid evaluate minilm.mlir --mesh tp=4 --weights checkpoint --data pairs "
+              "--encodings int8:128 --encodings 'mlp.down=int4:128+spikes/int8:128' --sensitivity "
+              "int4:128");
+  cmd->callback([&] { status = runEvaluate(args); });
+}
+
+void addSmooth(CLI::App &app, SmoothArgs &args, int &status) {
+  CLI::App *cmd = app.add_subcommand(
+      "smooth", "move the range of activations' channels into weights, for 8-bit matmuls");
+  cmd->add_option("model", args.model, "module of level nn, as `braid import` writes it (.mlir)")
+      ->required();
+  cmd->add_option("--weights", args.weights,
+                  "checkpoint: a safetensors file, its index, or a directory with one of them")
+      ->required();
+  cmd->add_option("--input", args.inputs,
+                  "NAME=FILE.npy: data on which the largest activations are measured")
+      ->required();
+  cmd->add_option("--alpha", args.alpha,
+                  "how much of the range moves: 0 evens out the weights, 1 the activations")
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 1.0));
+  cmd->add_option("-o,--output", args.output, "the checkpoint to write (.safetensors, in f32)")
+      ->required();
+  cmd->footer("The model computes the same numbers with either checkpoint: factors are powers of "
+              "two, and go from a normalization, or a linear operation that is a factor of a "
+              "product, to the linear operations after it (docs/quantized-matmuls.md).\n\n"
+              "Example:\n"
+              "  braid smooth smollm2.mlir --weights smollm2 --input input_ids=ids.npy -o "
+              "smooth.safetensors\n"
+              "  braid run smollm2.mlir --weights smooth.safetensors --quantize-matmuls '*=int8' "
+              "--input input_ids=ids.npy --check reference");
+  cmd->callback([&] { status = runSmooth(args); });
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
@@ -232,16 +365,20 @@ int main(int argc, char **argv) {
   ImportArgs importArgs;
   CompileArgs compileArgs;
   ExplainArgs explainArgs;
+  EvaluateArgs evaluateArgs;
   bool doctorJson = false;
   addImport(app, importArgs, status);
   addCompile(app, compileArgs, status);
   // `run` has the command line of braid-run, which lives with the runtime; it is listed here for
   // --help only.
   app.add_subcommand("run", "run a module or a bundle on several ranks, and check what comes out");
+  addEvaluate(app, evaluateArgs, status);
   addExplain(app, explainArgs, status);
   addDoctor(app, doctorJson, status);
   CalibrateArgs calibrateArgs;
   addCalibrate(app, calibrateArgs, status);
+  SmoothArgs smoothArgs;
+  addSmooth(app, smoothArgs, status);
   if (!takeMlirOptions(argc, argv))
     return kInvalid;
   if (argc > 1 && std::string(argv[1]) == "run")
@@ -249,13 +386,15 @@ int main(int argc, char **argv) {
   // CLI11 would only say that a subcommand is missing.
   auto isNamed = [&](CLI::App *cmd) { return cmd->get_name() == argv[1]; };
   if (argc > 1 && argv[1][0] != '-' && app.get_subcommands(isNamed).empty()) {
-    std::cerr << "braid: error: unknown command '" << argv[1]
-              << "'; expects import, compile, run, explain, doctor or calibrate\n";
+    std::cerr
+        << "braid: error: unknown command '" << argv[1]
+        << "'; expects import, compile, run, evaluate, explain, doctor, calibrate or smooth\n";
     return kInvalid;
   }
   if (argc == 1) {
     std::cerr
-        << "braid: error: expects a command: import, compile, run, explain, doctor or calibrate\n"
+        << "braid: error: expects a command: import, compile, run, evaluate, explain, doctor, "
+           "calibrate or smooth\n"
         << "run with --help for what they do\n";
     return kInvalid;
   }

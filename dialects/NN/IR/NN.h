@@ -19,6 +19,7 @@
 
 namespace braid::runtime {
 enum class Init : int8_t;
+enum class QuantizedPart : int8_t;
 struct Slice;
 } // namespace braid::runtime
 
@@ -47,6 +48,7 @@ struct KernelCall {
 namespace braid::nn {
 /// Converts an attribute for code without MLIR.
 runtime::Init toRuntime(InitKind kind);
+runtime::QuantizedPart toRuntime(QuantizedPart part);
 runtime::Slice toRuntime(SliceAttr slice);
 
 /// The result of an entry that is the new value of a state, by the state's argument, and the

@@ -34,6 +34,11 @@ braid::runtime::Init braid::nn::toRuntime(InitKind kind) {
   llvm_unreachable("all kinds are listed");
 }
 
+braid::runtime::QuantizedPart braid::nn::toRuntime(QuantizedPart part) {
+  return part == QuantizedPart::Values ? runtime::QuantizedPart::values
+                                       : runtime::QuantizedPart::scales;
+}
+
 braid::runtime::Slice braid::nn::toRuntime(SliceAttr slice) {
   return {slice.getTensor().str(),      slice.getTensorShape().vec(),
           slice.getPermutation().vec(), slice.getSourceOffsets().vec(),

@@ -55,6 +55,13 @@ def NN_InitKind : I32EnumAttr<"InitKind", "the distribution of a parameter's ran
 }
 def NN_InitAttr : EnumAttr<NN_Dialect, NN_InitKind, "init"> { let assemblyFormat = "$value"; }
 
+def NN_QuantizedPart : I32EnumAttr<"QuantizedPart", "what of its quantized matrix a parameter is", [
+    I32EnumAttrCase<"Values", 0, "values">, I32EnumAttrCase<"Scales", 1, "scales">]> {
+  let cppNamespace = "::braid::nn";
+  let genSpecializedAttr = 0;
+}
+def NN_QuantizedAttr : EnumAttr<NN_Dialect, NN_QuantizedPart, "quantized"> { let assemblyFormat = "$value"; }
+
 def NN_ActivationKind : I32EnumAttr<"ActivationKind", "an elementwise function of one value", [
     I32EnumAttrCase<"Gelu", 0, "gelu">, I32EnumAttrCase<"GeluTanh", 1, "gelu_tanh">,
     I32EnumAttrCase<"Silu", 2, "silu">, I32EnumAttrCase<"QuickGelu", 3, "quick_gelu">,

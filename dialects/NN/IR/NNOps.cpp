@@ -38,7 +38,7 @@ void ParameterOp::build(OpBuilder &builder, OperationState &state, RankedTensorT
   Attribute slice = SliceAttr::full(builder.getContext(), name, type.getShape());
   build(builder, state, type, name, builder.getArrayAttr(slice), init, /*global_type=*/TypeAttr(),
         /*sharding=*/comm::ShardingAttr(), /*stored=*/comm::ShardingAttr(),
-        /*place=*/comm::PlaceAttr());
+        /*place=*/comm::PlaceAttr(), /*quantized=*/QuantizedPartAttr());
 }
 
 RankedTensorType ParameterOp::getParameterType() {
@@ -53,8 +53,8 @@ bool ParameterOp::isFullTensor() {
          slice.getTensorShape() == getParameterType().getShape();
 }
 
-/// `"name" slices [...] init ones {...} of tensor<...> sharded <...> stored <...> on <...> :
-/// tensor<...>`
+/// `"name" slices [...] quantized values init ones {...} of tensor<...> sharded <...> stored <...>
+/// on <...> : tensor<...>`
 ParseResult ParameterOp::parse(OpAsmParser &parser, OperationState &result) {
   Builder &builder = parser.getBuilder();
   Properties &properties = result.getOrAddProperties<Properties>();
@@ -75,6 +75,17 @@ ParseResult ParameterOp::parse(OpAsmParser &parser, OperationState &result) {
   };
   if (listed && parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, slice))
     return failure();
+
+  if (succeeded(parser.parseOptionalKeyword("quantized"))) {
+    StringRef keyword;
+    SMLoc loc = parser.getCurrentLocation();
+    if (parser.parseKeyword(&keyword))
+      return failure();
+    std::optional<QuantizedPart> part = symbolizeQuantizedPart(keyword);
+    if (!part)
+      return parser.emitError(loc, "expects values or scales, got '") << keyword << "'";
+    properties.quantized = QuantizedPartAttr::get(builder.getContext(), *part);
+  }
 
   InitKind init = InitKind::Normal;
   if (succeeded(parser.parseOptionalKeyword("init"))) {
@@ -134,6 +145,8 @@ void ParameterOp::print(OpAsmPrinter &printer) {
                           [&](SliceAttr slice) { slice.printBody(printer); });
     printer << "]";
   }
+  if (std::optional<QuantizedPart> part = getQuantized())
+    printer << " quantized " << stringifyQuantizedPart(*part);
   if (getInit() != InitKind::Normal)
     printer << " init " << stringifyInitKind(getInit());
   printer.printOptionalAttrDict((*this)->getDiscardableAttrDictionary().getValue());

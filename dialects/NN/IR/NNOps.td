@@ -32,6 +32,9 @@ class NN_ReferenceOp<string mnemonic, list<string> local = [], list<Trait> trait
     : NN_Op<mnemonic, !listconcat([DeclareOpInterfaceMethods<Comm_ShardingRuleOpInterface, local>,
                                    DeclareOpInterfaceMethods<NN_CostOpInterface>], traits)>;
 
+def NN_ParameterTensor : ConfinedType<StaticShapeTensorOf<[F32, BF16, F16, I8]>, [Comm_Bounded],
+    "statically shaped tensor of at most 2^48 f32, bf16, f16 or i8 values">;
+
 def NN_ParameterOp : NN_Op<"parameter", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "A weight of the model";
   let description = [{
@@ -70,9 +73,19 @@ def NN_ParameterOp : NN_Op<"parameter", [DeclareOpInterfaceMethods<SymbolUserOpI
     %0 = comm.all_gather(%w) dim 0 over <@mesh, {dp}> role "w" : tensor<192x384xf32> -> tensor<384x384xf32>
     ```
 
+    With `quantized` the loader quantizes the rows of the f32 matrix [out, in] that the slices describe as nn.quantize_rows does.
+    One parameter has the `values`, and another one, without the last dimension, the `scales`. A row is quantized as a whole,
+    also where a rank has a part of it only, so that a weight is the same on any mesh:
+
+    ```mlir
+    %v = nn.parameter "w.int8" slices ["w"[384, 1536]] quantized values : tensor<384x1536xi8>
+    %s = nn.parameter "w.scales" slices ["w"[384, 1536]] quantized scales : tensor<384xf32>
+    ```
+
     Constraints:
     - (nn.parameter_c1) the name is not empty;
-    - (nn.parameter_c2) the slices have the rank of the parameter and lie inside of it;
+    - (nn.parameter_c2) the slices have the rank of the parameter and lie inside of it; those of `quantized scales` have one
+      dimension more, along which they are quantized;
     - (nn.parameter_c3) no two slices overlap in the parameter;
     - (nn.parameter_c4) `global_type` and `sharding` come together;
     - (nn.parameter_c5) `global_type` is a statically shaped tensor with the result's element type and at most 2^48
@@ -81,13 +94,16 @@ def NN_ParameterOp : NN_Op<"parameter", [DeclareOpInterfaceMethods<SymbolUserOpI
       dimension, and gives the result type;
     - (nn.parameter_c7) `stored` stands without `sharding`, which it becomes, suits the type, and has no partial axis and no
       open dimension;
-    - (nn.parameter_c8) `sharding` splits over no axis that the place `on` names.
+    - (nn.parameter_c8) `sharding` splits over no axis that the place `on` names;
+    - (nn.parameter_c9) a parameter of i8 is `quantized values` of two dimensions and the other way around, and `quantized scales`
+      are of f32 with one dimension.
   }];
   let arguments = (ins StrAttr:$name, NN_SliceArrayAttr:$slices,
                        DefaultValuedAttr<NN_InitAttr, "::braid::nn::InitKind::Normal">:$init,
                        OptionalAttr<TypeAttr>:$global_type, OptionalAttr<Comm_ShardingAttr>:$sharding,
-                       OptionalAttr<Comm_ShardingAttr>:$stored, OptionalAttr<Comm_PlaceAttr>:$place);
-  let results = (outs NN_Tensor:$result);
+                       OptionalAttr<Comm_ShardingAttr>:$stored, OptionalAttr<Comm_PlaceAttr>:$place,
+                       OptionalAttr<NN_QuantizedAttr>:$quantized);
+  let results = (outs NN_ParameterTensor:$result);
   let hasCustomAssemblyFormat = 1;
   let builders = [
     /// One full tensor of the checkpoint with the parameter's name.
@@ -584,5 +600,6 @@ include "dialects/NN/IR/NNExpertOps.td"
 include "dialects/NN/IR/NNTrainingOps.td"
 include "dialects/NN/IR/NNPartOps.td"
 include "dialects/NN/IR/NNCodecOps.td"
+include "dialects/NN/IR/NNQuantizedOps.td"
 
 #endif

@@ -52,7 +52,17 @@ LogicalResult ParameterOp::verify() {
       return failure();
   }
 
-  ArrayRef<int64_t> shape = getParameterType().getShape();
+  SmallVector<int64_t> shape(getParameterType().getShape());
+  Type element = getParameterType().getElementType();
+  std::optional<QuantizedPart> part = getQuantized();
+  const bool scales = part == QuantizedPart::Scales;
+  if (element.isInteger(8) != (part == QuantizedPart::Values) || (scales && !element.isF32()) ||
+      (part && shape.size() != (scales ? 1 : 2)))
+    return emitOpError("expects two dimensions of i8 with 'quantized values', one of f32 with "
+                       "'quantized scales', and floating-point numbers otherwise, got ")
+           << getParameterType() << " [nn.parameter_c9]";
+  if (scales) // any number of columns
+    shape.push_back(std::numeric_limits<int64_t>::max());
   SmallVector<SliceAttr> slices = llvm::to_vector(getSlices().getAsRange<SliceAttr>());
   for (SliceAttr slice : slices) {
     if (slice.getSizes().size() != shape.size())

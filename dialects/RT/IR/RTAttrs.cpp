@@ -93,11 +93,64 @@ LogicalResult ValueAttr::verify(function_ref<InFlightDiagnostic()> emitError, St
 LogicalResult ParameterAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringRef name,
                                     RankedTensorType global, braid::comm::ShardingAttr,
                                     braid::comm::PlaceAttr, braid::nn::InitKindAttr,
-                                    ArrayAttr slices) {
+                                    ArrayAttr slices, braid::nn::QuantizedPartAttr) {
   if (name.empty())
     return emitError() << "expects a name [rt.parameter_c1]";
   for (Attribute slice : slices)
     if (!isa<braid::nn::SliceAttr>(slice))
       return emitError() << "expects slices to be #nn.slice, got " << slice << " [rt.parameter_c3]";
   return verifyGlobalType(emitError, global, "rt.parameter_c2");
+}
+
+//===----------------------------------------------------------------------===//
+// Payload: `<"int8:128" of f32 senders 4>`, with the encoding in its canonical form.
+//===----------------------------------------------------------------------===//
+
+LogicalResult PayloadAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                  braid::comm::EncodingAttr encoding, Type type, int64_t senders,
+                                  bool absent) {
+  if (!encoding.isSingle())
+    return emitError() << "expects one encoding, got '" << encoding.getText()
+                       << "' [rt.payload_c1]";
+  if (!type.isF32() && !type.isF16() && !type.isBF16())
+    return emitError() << "expects an encoded type f32, f16 or bf16, got " << type
+                       << " [rt.payload_c2]";
+  if (senders < 0)
+    return emitError() << "expects at least 1 sender [rt.payload_c3]";
+  if (senders != 0 && absent)
+    return emitError() << "expects no absent parts of a sum [rt.payload_c3]";
+  return success();
+}
+
+Attribute PayloadAttr::parse(AsmParser &parser, Type) {
+  std::string text;
+  SMLoc loc;
+  Type type;
+  int64_t senders = 0;
+  if (parser.parseLess() || parser.getCurrentLocation(&loc) || parser.parseString(&text) ||
+      parser.parseKeyword("of") || parser.parseType(type))
+    return {};
+  if (succeeded(parser.parseOptionalKeyword("senders"))) {
+    if (parser.parseInteger(senders))
+      return {};
+    senders = senders == 0 ? -1 : senders; // 0 stands for none
+  }
+  const bool absent = succeeded(parser.parseOptionalKeyword("absent"));
+  if (parser.parseGreater())
+    return {};
+  auto emitError = [&] { return parser.emitError(loc); };
+  if (const auto pair = braid::runtime::EncodingPair::parse(text); pair.ok())
+    text = pair->str();
+  auto encoding =
+      braid::comm::EncodingAttr::getChecked(emitError, parser.getContext(), StringRef(text));
+  if (!encoding)
+    return {};
+  return PayloadAttr::getChecked(emitError, parser.getContext(), encoding, type, senders, absent);
+}
+
+void PayloadAttr::print(AsmPrinter &printer) const {
+  printer << "<\"" << getEncoding().getText() << "\" of " << getType();
+  if (getSenders() != 0)
+    printer << " senders " << getSenders();
+  printer << (getAbsent() ? " absent>" : ">");
 }

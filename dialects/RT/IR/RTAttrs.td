@@ -116,7 +116,8 @@ def RT_ParameterAttr : RT_Attr<"Parameter", "parameter"> {
   let summary = "an entry's weight: where the loader takes it from";
   let description = [{
     An attribute `rt.parameter` of an argument of an entry procedure: name, global type, sharding and place as in #rt.value, the
-    distribution of random weights, and the #nn.slice list that assembles it from checkpoint tensors.
+    distribution of random weights, the #nn.slice list that assembles it from checkpoint tensors, and what it is of the quantized
+    matrix, as in nn.parameter.
 
     Constraints:
     - (rt.parameter_c1) the name is not empty;
@@ -126,8 +127,30 @@ def RT_ParameterAttr : RT_Attr<"Parameter", "parameter"> {
   let parameters = (ins StringRefParameter<"name">:$name, "::mlir::RankedTensorType":$globalType,
                         OptionalParameter<"::braid::comm::ShardingAttr">:$sharding,
                         OptionalParameter<"::braid::comm::PlaceAttr">:$place, "::braid::nn::InitKindAttr":$init,
-                        "::mlir::ArrayAttr":$slices);
-  let assemblyFormat = "`<` $name `of` $globalType (`sharded` $sharding^)? (`on` $place^)? `init` `` $init `slices` $slices `>`";
+                        "::mlir::ArrayAttr":$slices, OptionalParameter<"::braid::nn::QuantizedPartAttr">:$quantized);
+  let assemblyFormat = [{
+    `<` $name `of` $globalType (`sharded` $sharding^)? (`on` $place^)? `init` `` $init `slices` $slices (`quantized` `` $quantized^)? `>`
+  }];
+  let genVerifyDecl = 1;
+}
+
+def RT_PayloadAttr : RT_Attr<"Payload", "payload"> {
+  let summary = "the payload that a kernel's rows are read from or written to";
+  let description = [{
+    An attribute `rt.payload` of an argument or a result of an rt.kernel with a body, whose type is that of the rows which
+    the body reads or gives: launches have a payload of all of their rows in its place, i8 whose last dimension is the
+    bytes of a part (braid/Base/Encoding.h). `#rt.payload<"int8:128" of f32>` on an argument stands for what `nn.decode`
+    gives, of a tensor of the type `of`, and with `absent` as there; with `senders 4` for what `nn.decode_sum` gives. On a
+    result it is what `nn.encode` makes.
+
+    Constraints:
+    - (rt.payload_c1) the encoding is one, not two;
+    - (rt.payload_c2) the encoded type is f32, f16 or bf16;
+    - (rt.payload_c3) `senders`, if given, is at least 1, and then there is no `absent`.
+  }];
+  let parameters = (ins "::braid::comm::EncodingAttr":$encoding, "::mlir::Type":$type,
+                        DefaultValuedParameter<"int64_t", "0">:$senders, DefaultValuedParameter<"bool", "false">:$absent);
+  let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
 }
 

@@ -39,6 +39,8 @@ def RT_Dialect : Dialect {
 
     /// Discardable attribute on arguments and results: their name in the model or in generated code.
     static constexpr ::llvm::StringLiteral kNameAttrName = "rt.name";
+    /// Discardable attribute on arguments and results of kernels: a #rt.payload.
+    static constexpr ::llvm::StringLiteral kPayloadAttrName = "rt.payload";
     /// Discardable attributes on arguments of procedures. rt.result is a unit attribute, or on an entry a #rt.value;
     /// the others are on entries only.
     static constexpr ::llvm::StringLiteral kParameterAttrName = "rt.parameter";

@@ -42,7 +42,8 @@ def RT_LaunchOp : RT_Op<"launch", [AttrSizedOperandSegments, DeclareOpInterfaceM
     - (rt.launch_c3) an operand has the kernel's type with `rows` as the dynamic dimension; a tensor may have more
       leading dimensions, whose product is `rows`, or, if that is 1, none;
     - (rt.launch_c4, ODS) `rows` is at least 1;
-    - (rt.launch_c5) `rows` of a kernel of the runtime's library is the number of rows that the kernel computes.
+    - (rt.launch_c5) `rows` of a kernel of the runtime's library is the number of rows that the kernel computes;
+    - (rt.launch_c6) an operand that the kernel encodes (`rt.payload`) is a payload of all of its rows.
   }];
   let arguments = (ins FlatSymbolRefAttr:$kernel, ConfinedAttr<I64Attr, [IntPositive]>:$rows,
                        Variadic<AnyTypeOf<[RT_Memory, RT_Tensor]>>:$inputs,

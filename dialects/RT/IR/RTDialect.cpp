@@ -29,6 +29,8 @@ LogicalResult RTDialect::verifyRegionArgAttribute(Operation *op, unsigned, unsig
   };
   if (name == kNameAttrName)
     return isa<StringAttr>(attr.getValue()) ? success() : expects("a string");
+  if (name == kPayloadAttrName && isa<KernelOp>(op))
+    return isa<PayloadAttr>(attr.getValue()) ? success() : expects("#rt.payload");
   auto procedure = dyn_cast<ProcedureOp>(op);
   if (!procedure)
     return op->emitOpError("expects '") << name << "' on arguments of rt.procedure only";

@@ -84,6 +84,16 @@ bool KernelOp::readsResult(unsigned result) {
          kernel->reads(kernel->firstOutput() + result, integers);
 }
 
+/// The layout of a value in memory, or of a tensor without gaps.
+static braid::runtime::OperandType operandType(ShapedType type) {
+  auto memory = dyn_cast<MemRefType>(type);
+  SmallVector<int64_t> strides =
+      memory ? getStrides(memory) : computeSuffixProduct(type.getShape());
+  return {*braid::comm::toRuntime(type.getElementType()),
+          {type.getShape().begin(), type.getShape().end()},
+          {strides.begin(), strides.end()}};
+}
+
 FailureOr<braid::runtime::LibraryCall> KernelOp::getLibraryCall(int64_t parts) {
   braid::runtime::LibraryCall call;
   call.kernel = braid::runtime::findLibraryKernel(getLibrary()->str());
@@ -107,16 +117,10 @@ FailureOr<braid::runtime::LibraryCall> KernelOp::getLibraryCall(int64_t parts) {
   call.operands.resize(call.kernel->operands.size());
   for (auto [place, type] : llvm::zip_equal(given, types)) {
     auto tensor = dyn_cast<RankedTensorType>(type);
-    std::optional<braid::runtime::DType> dtype;
-    if (tensor && tensor.hasStaticShape())
-      dtype = braid::comm::toRuntime(tensor.getElementType());
-    if (!dtype)
+    if (!tensor || !tensor.hasStaticShape() || !braid::comm::toRuntime(tensor.getElementType()))
       return emitOpError("expects static tensors of types that bundles hold, got ")
              << type << " [rt.kernel_c10]";
-    SmallVector<int64_t> strides = computeSuffixProduct(tensor.getShape());
-    call.operands[place] = {*dtype,
-                            {tensor.getShape().begin(), tensor.getShape().end()},
-                            {strides.begin(), strides.end()}};
+    call.operands[place] = operandType(tensor);
   }
   for (Attribute scalar : getScalars()) {
     if (auto number = dyn_cast<FloatAttr>(scalar))
@@ -150,8 +154,45 @@ LogicalResult KernelOp::verifySymbolUses(SymbolTableCollection &symbols) {
   return success();
 }
 
+PayloadAttr KernelOp::getPayload(unsigned operand) {
+  const auto arguments = static_cast<unsigned>(getArgumentTypes().size());
+  constexpr StringRef name = RTDialect::kPayloadAttrName;
+  return operand < arguments ? getArgAttrOfType<PayloadAttr>(operand, name)
+                             : getResultAttrOfType<PayloadAttr>(operand - arguments, name);
+}
+
+bool KernelOp::hasPayloads() {
+  const auto operands = static_cast<unsigned>(getArgumentTypes().size() + getResultTypes().size());
+  return llvm::any_of(llvm::seq(0U, operands), [&](unsigned i) { return bool(getPayload(i)); });
+}
+
+braid::runtime::LibraryCall KernelOp::getCodecCall(unsigned operand, int64_t rows,
+                                                   ShapedType payload) {
+  PayloadAttr how = getPayload(operand);
+  const bool encodes = operand >= getArgumentTypes().size();
+  auto type = cast<RankedTensorType>(encodes ? getResultTypes()[operand - getArgumentTypes().size()]
+                                             : getArgumentTypes()[operand]);
+  SmallVector<int64_t> shape(type.getShape());
+  shape.front() = rows;
+  braid::runtime::LibraryCall call;
+  call.kernel = braid::runtime::findLibraryKernel(encodes                 ? "encode"
+                                                  : how.getSenders() == 0 ? "decode"
+                                                                          : "decode_sum");
+  call.integers = {how.getEncoding().getPair().reduce.code()};
+  if (!encodes) {
+    call.integers.push_back(static_cast<int64_t>(*braid::comm::toRuntime(how.getType())));
+    call.integers.push_back(how.getSenders() == 0 ? how.getAbsent() : how.getSenders());
+  }
+  call.operands.resize(2);
+  call.operands[encodes ? 0 : 1] = operandType(type.clone(shape));
+  if (payload)
+    call.operands[encodes ? 1 : 0] = operandType(payload);
+  return call;
+}
+
 bool KernelOp::canShare(unsigned argument, unsigned result) {
-  if (isExternal())
+  if (isExternal() || getPayload(argument) ||
+      getPayload(static_cast<unsigned>(getArgumentTypes().size()) + result))
     return false;
   Block &body = getBody().front();
   auto generics = body.getOps<linalg::GenericOp>();
@@ -200,7 +241,44 @@ static LogicalResult verifyLibraryKernel(KernelOp op) {
   return success();
 }
 
+/// Verifies what launches of a kernel with a body encode.
+static LogicalResult verifyPayloads(KernelOp op) {
+  const size_t arguments = op.getArgumentTypes().size();
+  for (auto [i, type] :
+       llvm::enumerate(llvm::concat<const Type>(op.getArgumentTypes(), op.getResultTypes()))) {
+    const bool encodes = i >= arguments;
+    const size_t number = encodes ? i - arguments : i;
+    Attribute given = encodes ? op.getResultAttr(number, RTDialect::kPayloadAttrName)
+                              : op.getArgAttr(number, RTDialect::kPayloadAttrName);
+    if (!given)
+      continue;
+    StringRef what = encodes ? "result" : "argument";
+    auto payload = dyn_cast<PayloadAttr>(given);
+    if (!payload)
+      return op.emitOpError("expects '")
+             << RTDialect::kPayloadAttrName << "' of " << what << " " << number
+             << " to be #rt.payload, got " << given << " [rt.kernel_c13]";
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    if (op.isExternal() || !tensor || !KernelOp::isRowOperand(tensor) ||
+        tensor.getRank() != static_cast<int64_t>(op.getRowDims()) + 1 ||
+        !isa<FloatType>(tensor.getElementType()) ||
+        !braid::comm::toRuntime(tensor.getElementType()))
+      return op.emitOpError("expects '")
+             << RTDialect::kPayloadAttrName
+             << "' on rows and columns of floats of a kernel with a body only, got " << what << " "
+             << number << " of type " << type << " [rt.kernel_c13]";
+    if (encodes && (payload.getType() != tensor.getElementType() || payload.getSenders() != 0 ||
+                    payload.getAbsent()))
+      return op.emitOpError("expects result ")
+             << number << " to be encoded as a tensor of " << tensor.getElementType()
+             << " without senders, got " << payload << " [rt.kernel_c13]";
+  }
+  return success();
+}
+
 LogicalResult KernelOp::verify() {
+  if (failed(verifyPayloads(*this)))
+    return failure();
   if (!isExternal() + getLibrarySymbol().has_value() + getLibrary().has_value() != 1)
     return emitOpError("expects either a body or 'library_symbol' or 'library' [rt.kernel_c9]");
   if (getRowFlops() && !getLibrarySymbol())

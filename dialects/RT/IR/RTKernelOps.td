@@ -51,6 +51,14 @@ def RT_KernelOp : RT_Op<"kernel", [IsolatedFromAbove, Symbol, FunctionOpInterfac
     argument whose outermost dimension is dynamic is a *row operand*: a thread gets its range of rows. Every thread gets
     all of the other arguments (weights, biases).
 
+    Rows may be read from a payload, or written to one, by the codec of the library at the border of the body. The operand
+    has the type of the rows, and `rt.payload` says how launches encode it:
+    ```mlir
+    rt.kernel @decode_sum_add_encode(%x: tensor<?x384xf32> {rt.payload = #rt.payload<"int4:128" of f32 senders 4>}, %y: tensor<?x384xf32>)
+        -> (tensor<?x384xf32>, tensor<?x384xf32> {rt.payload = #rt.payload<"int8:128" of f32>}) { ... }
+    ```
+    The bits are those of a launch of the codec beside one of the kernel.
+
     Constraints:
     - (rt.kernel_c1) the body ends in an rt.yield of the result types;
     - (rt.kernel_c2) arguments and results are ranked tensors of at most row_dims + 1 dimensions, static except for the
@@ -71,7 +79,9 @@ def RT_KernelOp : RT_Op<"kernel", [IsolatedFromAbove, Symbol, FunctionOpInterfac
     - (rt.kernel_c10) `library` names a descriptor, and types, `optional`, `scalars` and `group` fit it; the types are
       static, and only such a kernel has `optional` and `group`, whose mesh is known;
     - (rt.kernel_c11) only a kernel with a `library_symbol` has `row_flops`;
-    - (rt.kernel_c12, ODS) `row_flops` is at least 0.
+    - (rt.kernel_c12, ODS) `row_flops` is at least 0;
+    - (rt.kernel_c13) `rt.payload` is on operands of a kernel with a body only, which have all row dimensions and a column
+      of a floating-point type; of a result it has the result's element type, no `senders` and no `absent`.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<FunctionType>:$function_type,
                        OptionalAttr<DictArrayAttr>:$arg_attrs, OptionalAttr<DictArrayAttr>:$res_attrs,
@@ -93,8 +103,14 @@ def RT_KernelOp : RT_Op<"kernel", [IsolatedFromAbove, Symbol, FunctionOpInterfac
 
     /// Arguments whose outermost dimension is the launch's row count; all results are.
     static bool isRowOperand(::mlir::Type type);
+    /// How launches encode an operand, which is an argument or, counted behind them, a result; null where they do not.
+    PayloadAttr getPayload(unsigned operand);
+    bool hasPayloads();
+    /// The call of the library's codec between an operand's rows in a launch of `rows` rows and its payload, which may be
+    /// null. It may be one that the descriptor refuses.
+    ::braid::runtime::LibraryCall getCodecCall(unsigned operand, int64_t rows, ::mlir::ShapedType payload);
     /// True when the result may be written to the argument's memory: the body is one elementwise operation that reads
-    /// and writes the same element, so that no element is read after it was written.
+    /// and writes the same element, so that no element is read after it was written, and neither is encoded.
     bool canShare(unsigned argument, unsigned result);
     /// The name of an argument for generated code and messages; `arg<i>` when it has none.
     ::std::string getArgumentName(unsigned index);

@@ -276,6 +276,23 @@ static bool fitsKernel(ShapedType given, RankedTensorType taken, int64_t rows) {
   return leading == rows && actual.drop_front(extra) == ArrayRef(shape).drop_front();
 }
 
+/// Whether a launch's operand is the payload of all rows of the kernel's.
+static LogicalResult verifyPayload(LaunchOp op, KernelOp kernel, unsigned operand, Value value,
+                                   StringRef what) {
+  auto type = cast<ShapedType>(value.getType());
+  if (braid::comm::toRuntime(type.getElementType()) != braid::runtime::DType::i8)
+    return op.emitOpError("expects ")
+           << what << " to be a payload of i8 values for " << op.getKernelAttr() << ", got " << type
+           << " [rt.launch_c6]";
+  const auto rows = static_cast<int64_t>(op.getRows());
+  if (braid::runtime::Status status = kernel.getCodecCall(operand, rows, type).check();
+      !status.ok())
+    return op.emitOpError("expects ")
+           << what << " to be a payload of " << rows << " rows for " << op.getKernelAttr() << ": "
+           << status.message() << " [rt.launch_c6]";
+  return success();
+}
+
 LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
   auto kernel = symbols.lookupNearestSymbolFrom<KernelOp>(*this, getKernelAttr());
   if (!kernel)
@@ -291,8 +308,13 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
            << " outputs for " << getKernelAttr() << ", got " << getInputs().size() << " and "
            << outputs.size() << " [rt.launch_c1]";
   auto check = [&](ValueRange given, ArrayRef<Type> taken, StringRef what) -> LogicalResult {
+    const unsigned first = what == "input" ? 0 : kernel.getNumArguments();
     for (auto [i, value, type] : llvm::enumerate(given, taken))
-      if (!fitsKernel(cast<ShapedType>(value.getType()), cast<RankedTensorType>(type), getRows()))
+      if (kernel.getPayload(first + i)) {
+        if (failed(verifyPayload(*this, kernel, first + i, value, (what + " " + Twine(i)).str())))
+          return failure();
+      } else if (!fitsKernel(cast<ShapedType>(value.getType()), cast<RankedTensorType>(type),
+                             getRows()))
         return emitOpError("expects ")
                << what << " " << i << " to be the kernel's " << type << " with " << getRows()
                << " rows, got " << value.getType() << " [rt.launch_c3]";

@@ -34,6 +34,26 @@ def FormKernels : Pass<"braid-form-kernels", "::mlir::ModuleOp"> {
     else uses, the product adds to the other operand (`nn.matmul ... plus`), if nothing else uses that one and no
     collective lies between product and sum.
 
+    A decode (`nn.decode`, `nn.decode_sum`) joins the kernel that takes its rows, and an `nn.encode` the kernel that gives
+    them, where shapes are the same: the operand of the kernel is then the payload, and its `rt.payload` says how it is
+    encoded. A decode whose rows an encode takes is a kernel with it. With padding between the parts of a payload, or rows
+    that do not exist, this is the same. Where the rows come from or go to something else, such as a matmul or a value in
+    another shape, a codec stays an operation of its own, and a remark says so.
+
+    Before:
+    ```mlir
+    %0 = nn.decode_sum %p senders 4 as <"int8:128"> of f32 : tensor<4x1568xi8> -> tensor<4x384xf32>
+    %1 = nn.add %0, %residual : tensor<4x384xf32>, tensor<4x384xf32> -> tensor<4x384xf32>
+    %2 = nn.encode %1 as <"int8:128"> : tensor<4x384xf32> -> tensor<1x1568xi8>
+    ```
+    After:
+    ```mlir
+    rt.kernel @decode_sum_add_encode(%arg0: tensor<?x384xf32> {rt.payload = #rt.payload<"int8:128" of f32 senders 4>},
+                                     %arg1: tensor<?x384xf32>)
+        -> (tensor<?x384xf32> {rt.payload = #rt.payload<"int8:128" of f32>}) { ... }
+    %2 = rt.launch @decode_sum_add_encode rows 4 ins(%p, %residual : ...) -> tensor<1x1568xi8>
+    ```
+
     An operation that a library's function computes (`LibraryKernelOpInterface`) becomes a kernel without a body and a
     launch.
 
@@ -51,6 +71,8 @@ def FormKernels : Pass<"braid-form-kernels", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"fuse", "fuse", "bool", /*default=*/"true", "Join producers and consumers; otherwise one kernel per operation">,
+    Option<"fuseCodecs", "fuse-codecs", "bool", /*default=*/"true",
+           "Join encodes and decodes with kernels; otherwise, and without fuse, they stay operations of their own">,
   ];
   let statistics = [
     Statistic<"numKernels", "num-kernels", "Distinct kernels formed">,

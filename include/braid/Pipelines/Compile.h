@@ -21,15 +21,26 @@
 namespace braid {
 
 struct CompileOptions {
-  std::string mesh;              ///< "dp=2,tp=2"; empty: the module's own, or one rank
-  std::string strategy;          ///< empty: auto
-  std::string passes;            ///< run on the partitioned module; see PipelineOptions
-  std::string quantize;          ///< how collectives are encoded; see PipelineOptions
+  std::string mesh;            ///< "dp=2,tp=2"; empty: the module's own, or one rank
+  std::string strategy;        ///< empty: auto
+  std::string passes;          ///< run on the partitioned module; see PipelineOptions
+  std::string quantize;        ///< how collectives are encoded; see PipelineOptions
+  std::string quantizeMatmuls; ///< which matmuls multiply 8-bit integers; see PipelineOptions
+  /// For `quantize`: the machine that will run the program and says where encodings are faster, a
+  /// file or a name (empty: none is asked), how its ranks reach each other (empty: as the hosts
+  /// say), how many each host has (empty: one host has all), and their threads.
+  std::string machine, transport;
+  std::vector<int64_t> ranksOfHosts;
+  int64_t threads = 1;
+  bool fuseCodecs = true;        ///< see PipelineOptions; never for GPUs
   std::vector<std::string> isas; ///< empty: x86-64-v3 and the host's own
   /// Unless empty, the kernels are compiled for these GPUs and for no CPU.
   std::vector<std::string> cudaArchitectures;
   CUDACompileOptions cuda;
-  bool stripModule = false;   ///< leave the module out
+  bool stripModule = false; ///< leave the module out
+  /// What `quantize` was chosen under, and the relative L2 distance that checks then allow.
+  std::optional<runtime::ErrorBudget> errorBudget;
+  std::optional<double> checkTolerance;
   bool compileKernels = true; ///< false: only the interpreter will run it
 };
 

@@ -45,6 +45,23 @@ struct PipelineOptions : mlir::PassPipelineOptions<PipelineOptions> {
       *this, "quantize",
       llvm::cl::desc(
           "how collectives are encoded: the list that braid-quantize-collectives takes")};
+  Option<std::string> machine{
+      *this, "machine",
+      llvm::cl::desc("machine file or name: encode collectives only where that is faster on it")};
+  Option<std::string> transport{
+      *this, "transport", llvm::cl::desc("by which ranks will reach each other, with a machine")};
+  ListOption<int64_t> hosts{*this, "hosts",
+                            llvm::cl::desc("ranks of each host, in order, with a machine")};
+  Option<int64_t> threads{*this, "threads", llvm::cl::desc("threads of a rank, with a machine"),
+                          llvm::cl::init(1)};
+  Option<bool> fuseCodecs{
+      *this, "fuse-codecs",
+      llvm::cl::desc("join encodes and decodes with kernels, which the CPU target runs"),
+      llvm::cl::init(true)};
+  Option<std::string> quantizeMatmuls{
+      *this, "quantize-matmuls",
+      llvm::cl::desc(
+          "which matmuls multiply 8-bit integers: the list that braid-quantize-matmuls takes")};
   Option<std::string> policy{*this, "policy", llvm::cl::desc("how collectives are placed: eager"),
                              llvm::cl::init("eager")};
 };

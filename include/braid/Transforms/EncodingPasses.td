@@ -38,9 +38,22 @@ def QuantizeCollectives : Pass<"braid-quantize-collectives", "::mlir::ModuleOp">
     A pattern that matches nothing is an error, and so is one without `*`, `?` and `[` that matches a collective which cannot
     be encoded: one of integers or of f64, of a maximum or minimum, a comm.reduce, or one in a comm.start. Other patterns pass over
     those, with a remark.
+
+    With a `machine`, a file or a name (docs/costs.md), a collective is encoded only where it is predicted to take at least 15 %
+    less time than as it is, by itself, in the group that takes longest; a remark has both times. `hosts` and
+    `transport` say where the ranks are. An encoding with `!` behind it, as in `mlp.down=int4:128!`, is taken whatever the times are. A
+    machine that does not tell the times is an error.
   }];
-  let options = [Option<"encodings", "encodings", "std::string", /*default=*/"\"\"",
-                        "List of PATTERN=ENCODING, separated by commas">];
+  let options = [
+    Option<"encodings", "encodings", "std::string", /*default=*/"\"\"",
+           "List of PATTERN=ENCODING, separated by commas">,
+    Option<"machine", "machine", "std::string", /*default=*/"\"\"",
+           "machine file, or the name of a known machine: encode only where that is faster">,
+    Option<"transport", "transport", "std::string", /*default=*/"\"\"",
+           "threads, shm or ucx (default: shm on one host, ucx over several)">,
+    ListOption<"hosts", "hosts", "int64_t", "ranks of each host, in order (default: all on one)">,
+    Option<"threads", "threads", "int64_t", /*default=*/"1", "threads of a rank">,
+  ];
   let statistics = [Statistic<"numEncoded", "num-encoded", "Collectives with an encoding">];
   let dependentDialects = ["::braid::comm::CommDialect"];
 }
@@ -67,9 +80,31 @@ def ExpandEncoded : Pass<"braid-expand-encoded", "::mlir::ModuleOp"> {
     %g = comm.all_gather(%e) dim 0 over <@mesh, {tp}> role "mlp.down/all_gather" : tensor<1x1600xi8> -> tensor<2x1600xi8>
     %r = nn.decode %g as <"int8:128"> of f32 : tensor<2x1600xi8> -> tensor<8x384xf32>
     ```
+    An all_reduce of much payload is cut at whole rows into chunks, each with at least `message-bytes` of payload for every rank
+    in either half, so that links carry one chunk while others are encoded, added and decoded. All chunks are encoded and
+    sent, then added and sent on, then decoded. Each has equally many rows for every rank to add, and so the bits
+    are those of one chunk. Chunks are slices and concatenations, which move no data.
+
+    With `message-bytes=1024`, what is done with a tensor<16x256xf32> in 8 bits:
+    ```mlir
+    %x0 = nn.slice %x dim 0 from 0 size 8 : tensor<16x256xf32> -> tensor<8x256xf32>
+    %p0 = nn.encode %x0 as <"int8:128"> : tensor<8x256xf32> -> tensor<2x1072xi8>
+    %q0 = comm.all_to_all(%p0) split 0 concat 0 over <@mesh, {tp}> role "mlp.down/chunk#0/all_to_all" : tensor<2x1072xi8> -> tensor<2x1072xi8>
+    %x1 = nn.slice %x dim 0 from 8 size 8 : tensor<16x256xf32> -> tensor<8x256xf32>
+    %p1 = nn.encode %x1 as <"int8:128"> : tensor<8x256xf32> -> tensor<2x1072xi8>
+    %q1 = comm.all_to_all(%p1) split 0 concat 0 over <@mesh, {tp}> role "mlp.down/chunk#1/all_to_all" : tensor<2x1072xi8> -> tensor<2x1072xi8>
+    %s0 = nn.decode_sum %q0 senders 2 as <"int8:128"> of f32 : tensor<2x1072xi8> -> tensor<4x256xf32>
+    ...
+    %r = nn.concat %r0, %r1 dim 0 : tensor<8x256xf32>, tensor<8x256xf32> -> tensor<16x256xf32>
+    ```
     A reduce_scatter is the first step; any other collective exchanges payloads in place of values. In a group of one rank
     nothing is sent, and nothing is encoded.
   }];
+  let options = [
+    Option<"messageBytes", "message-bytes", "int64_t", /*default=*/"1 << 18",
+           "least bytes of payload for each rank in each of several chunks; 0: one chunk">,
+    Option<"mostChunks", "most-chunks", "int64_t", /*default=*/"32", "most chunks of a collective">,
+  ];
   let statistics = [Statistic<"numExpanded", "num-expanded", "Collectives expanded">];
   let dependentDialects = ["::braid::comm::CommDialect", "::braid::nn::NNDialect", "::mlir::tensor::TensorDialect"];
 }

@@ -488,5 +488,6 @@ def DecomposeNN : Pass<"braid-decompose-nn"> {
 
 include "braid/Transforms/ReorderPasses.td"
 include "braid/Transforms/EncodingPasses.td"
+include "braid/Transforms/MatmulPasses.td"
 
 #endif

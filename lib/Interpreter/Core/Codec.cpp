@@ -73,6 +73,8 @@ constexpr Format kF16{16, 10, 15, 65504};
 const Format kBf16{16, 7, 127, std::ldexp(255.0, 120)};
 constexpr Format kE4M3{8, 3, 7, 448}, kE5M2{8, 2, 15, 57344}, kE3M2{6, 2, 3, 28},
     kE2M3{6, 3, 1, 7.5}, kE2M1{4, 1, 1, 6};
+/// A sign of e4m3, and the code of its NaN.
+constexpr int kE4M3Sign = 0x80, kE4M3NaN = 0x7f;
 
 const Format &formatOf(Element element) {
   switch (element) {
@@ -112,6 +114,15 @@ float castValue(const Format &format, int code) {
   if (fraction != 0)
     return kNaN;
   return code >> (format.bits - 1) != 0 ? -INFINITY : INFINITY;
+}
+
+/// The number of a code, which no encoder writes if it is not finite.
+float elementValue(Element element, int code) {
+  if (element == Element::e5m2)
+    return castValue(kE5M2, code);
+  if (element == Element::e4m3 && (code & ~kE4M3Sign) == kE4M3NaN)
+    return kNaN;
+  return static_cast<float>(formatOf(element).value(code));
 }
 
 void put(std::vector<uint8_t> &bytes, uint64_t value, int count) {
@@ -313,7 +324,7 @@ float RowCodec::valueOf(int code, const Header &header) const {
   if (header.refused)
     return kNaN;
   if (e.element != Element::integer)
-    return static_cast<float>(formatOf(e.element).value(code)) * header.scale;
+    return elementValue(e.element, code) * header.scale;
   switch (e.form) {
   case Form::asymmetric: {
     const float above = static_cast<float>(code) * header.scale;
@@ -421,12 +432,21 @@ Result<std::vector<float>> RowCodec::decode(int64_t columns,
     size_t positions[2] = {};
     if (!e.isCast()) {
       const auto scale = static_cast<int>(get(bytes, at, scaleBytes()));
-      header.scale = e.scale == Scale::e8m0    ? std::ldexp(1.0f, scale - 127)
-                     : e.scale == Scale::nvfp4 ? static_cast<float>(kE4M3.value(scale)) * rowFactor
-                                               : castValue(wide(), scale);
-      header.refused = e.scale == Scale::e8m0    ? scale == 255
-                       : e.scale == Scale::nvfp4 ? (scale & 0x7f) == 0x7f
-                                                 : !std::isfinite(header.scale);
+      switch (e.scale) {
+      case Scale::e8m0:
+        header.scale = scale == 255 ? kNaN : std::ldexp(1.0f, scale - 127);
+        break;
+      case Scale::nvfp4:
+        header.scale = elementValue(Element::e4m3, scale & ~kE4M3Sign) * rowFactor;
+        if (std::fabs(header.scale) < std::numeric_limits<float>::min())
+          header.scale = 0;
+        break;
+      case Scale::f16:
+      case Scale::bf16:
+        header.scale = castValue(wide(), scale);
+        break;
+      }
+      header.refused = !std::isfinite(header.scale);
       if (e.element == Element::integer && e.form == Form::asymmetric)
         header.offset = castValue(wide(), static_cast<int>(get(bytes, at, 2)));
       header.refused |= !std::isfinite(header.offset);

@@ -5,6 +5,7 @@
 #include "Codec.h"
 
 #include "braid/Base/MatmulForm.h"
+#include "braid/Base/RowPieces.h"
 #include "braid/Base/StatusMacros.h"
 #include "braid/Interpreter/Core/Kernels.h"
 
@@ -289,6 +290,39 @@ Outputs decodeAll(const KernelCall &c, int64_t senders, bool absent) {
   return single(Tensor::ofFloats(type.dtype, type.shape, std::move(result)));
 }
 
+/// Rows as the half of the pair that the codes say gives them back, or as they are.
+Outputs fakeQuantize(const KernelCall &c) {
+  const Tensor &input = *c.inputs[0], &codes = *c.inputs[1];
+  const ValueType &type = c.outputs[0];
+  const int64_t columns = input.shape().back(), rows = leadingSize(input.shape());
+  std::vector<std::optional<runtime::Encoding>> halves(2);
+  for (size_t i = 0; i < 2; ++i)
+    if (const int64_t code = codes.ints()[i]; code < 0 || code > UINT32_MAX) {
+      return Status::error("expects the code of an encoding or 0, got " + std::to_string(code));
+    } else if (code != 0) {
+      ASSIGN_OR_RETURN(halves[i], runtime::Encoding::fromCode(static_cast<uint32_t>(code)));
+    }
+  const auto &own = halves[static_cast<size_t>(c.integers[0])];
+  const int64_t pieces = halves[0] && halves[1] ? runtime::rowPieces({*halves[0], *halves[1]}, rows,
+                                                                     columns, c.integers[1])
+                                                : 1;
+  const Tensor stored = input.roundedToStorage();
+  std::vector<double> result;
+  const int64_t length = columns / pieces;
+  for (int64_t begin = 0; begin < stored.numElements(); begin += length) {
+    std::vector<float> values;
+    for (int64_t i = begin; i < begin + length; ++i)
+      values.push_back(static_cast<float>(stored.floats()[i]));
+    if (own) {
+      ASSIGN_OR_RETURN(
+          values, decodeRow(*own, input.dtype(), length, encodeRow(*own, input.dtype(), values)));
+    }
+    for (float value : values)
+      result.push_back(static_cast<double>(own ? castTo(type.dtype, value) : value));
+  }
+  return single(Tensor::ofFloats(type.dtype, type.shape, std::move(result)));
+}
+
 } // namespace
 
 Result<std::vector<Tensor>> computeLibraryKernel(const std::string &name, const KernelCall &call) {
@@ -312,6 +346,12 @@ Result<std::vector<Tensor>> computeLibraryKernel(const std::string &name, const 
       {"encode", encode},
       {"decode", [](const KernelCall &c) { return decodeAll(c, 1, c.integers[2] != 0); }},
       {"decode_sum", [](const KernelCall &c) { return decodeAll(c, c.integers[2], false); }},
+      {"fake_quantize", fakeQuantize},
+      {"quantize_rows",
+       [](const KernelCall &c) -> Outputs {
+         QuantizedRows rows = quantizeRows(*c.inputs[0]);
+         return std::vector<Tensor>{std::move(rows.values), std::move(rows.scales)};
+       }},
       {"position_ids",
        [](const KernelCall &c) { return single(positionIds(*c.inputs[0], c.integers[0])); }},
       {"part",

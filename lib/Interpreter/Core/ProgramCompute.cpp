@@ -23,18 +23,77 @@ std::vector<int64_t> descriptorOf(const MemoryView &view, std::byte *data) {
   return descriptor;
 }
 
-void launch(const ProgramCommand &command, const ProgramMemory &memory,
-            runtime::KernelFunction kernel) {
+/// The call of the codec of an operand, and the rows that it gives or takes, in memory.
+struct CodedRows {
+  runtime::LibraryCall call;
+  MemoryView rows;
+  AlignedBytes memory;
+
+  static CodedRows of(const fb::OperandCodecT &codec, int64_t rows, const MemoryView &payload) {
+    CodedRows coded;
+    coded.call = runtime::codecCall(codec, rows, {payload.dtype, payload.shape, payload.strides});
+    const runtime::OperandType &type = coded.call[runtime::codecRows(coded.call)];
+    coded.rows.dtype = type.dtype;
+    coded.rows.shape = type.shape;
+    coded.rows.strides = type.strides;
+    coded.memory = allocateAligned(
+        static_cast<uint64_t>(numElements(type.shape) * runtime::byteSize(type.dtype)));
+    return coded;
+  }
+  /// What the codec makes of `from`, as a value of the type of `to`.
+  Result<Tensor> code(const Tensor &from, const MemoryView &to) const {
+    KernelCall kernel;
+    kernel.inputs = {&from};
+    kernel.outputs = {{to.dtype, to.shape}};
+    kernel.integers = call.integers;
+    ASSIGN_OR_RETURN(std::vector<Tensor> results, computeLibraryKernel(call.kernel->name, kernel));
+    return std::move(results.front());
+  }
+};
+
+/// Runs a generated kernel. Operands with a codec are decoded and encoded as a whole.
+Status launch(const ProgramCommand &command, const fb::LaunchT &op, const fb::KernelT &kernel,
+              ProgramMemory &memory, int64_t rank, runtime::KernelFunction function) {
   static_assert(sizeof(void *) == sizeof(int64_t), "descriptors mix pointers and sizes");
+  auto fail = [&](const Status &status, size_t operand) {
+    return Status::error("rank " + std::to_string(rank) + ": " + command.describe() + ": operand " +
+                         std::to_string(operand) + ": " + status.message());
+  };
+  const size_t numReads = command.reads.size(), count = numReads + command.writes.size();
+  std::vector<CodedRows> coded(count);
   std::vector<std::vector<int64_t>> descriptors;
-  for (const auto *operands : {&command.reads, &command.writes})
-    for (const Operand &operand : *operands)
-      descriptors.push_back(descriptorOf(operand.view, memory.at(operand.view)));
+  for (size_t i = 0; i < count; ++i) {
+    const MemoryView &view = (i < numReads ? command.reads[i] : command.writes[i - numReads]).view;
+    const fb::OperandCodecT *codec = runtime::codecOf(kernel, i);
+    if (!codec) {
+      descriptors.push_back(descriptorOf(view, memory.at(view)));
+      continue;
+    }
+    coded[i] = CodedRows::of(*codec, op.rows, view);
+    const MemoryView &rows = coded[i].rows;
+    descriptors.push_back(descriptorOf(rows, coded[i].memory.get()));
+    if (i >= numReads)
+      continue;
+    Result<Tensor> decoded = coded[i].code(memory.load(view), rows);
+    if (!decoded.ok())
+      return fail(decoded.status(), i);
+    storeTo(coded[i].memory.get(), rows, *decoded);
+  }
   std::vector<void *> pointers;
   pointers.reserve(descriptors.size());
   for (std::vector<int64_t> &descriptor : descriptors)
     pointers.push_back(descriptor.data());
-  kernel(pointers.data());
+  function(pointers.data());
+  for (size_t i = numReads; i < count; ++i) {
+    if (!coded[i].memory)
+      continue;
+    const MemoryView &view = command.writes[i - numReads].view;
+    Result<Tensor> encoded = coded[i].code(loadFrom(coded[i].memory.get(), coded[i].rows), view);
+    if (!encoded.ok())
+      return fail(encoded.status(), i);
+    memory.store(view, *encoded);
+  }
+  return {};
 }
 
 Status computeLibrary(const ProgramCommand &command, const runtime::LibraryKernel &kernel,
@@ -74,7 +133,7 @@ Status compute(const ProgramCommand &command, ProgramMemory &memory, const fb::P
     const fb::KernelT &kernel = *program.kernels[op->kernel];
     if (const runtime::LibraryKernel *library = runtime::libraryKernelOf(kernel))
       return computeLibrary(command, *library, *kernel.library, memory, mesh, rank);
-    launch(command, memory, kernels[op->kernel]);
+    return launch(command, *op, kernel, memory, rank, kernels[op->kernel]);
   } else if (command.op->AsCopy()) {
     memory.store(command.writes[0].view, memory.load(command.reads[0].view));
   }

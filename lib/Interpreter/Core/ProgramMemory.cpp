@@ -145,25 +145,23 @@ void ProgramMemory::poison(uint32_t s) {
   segments[s].buffer = -1;
 }
 
-Tensor ProgramMemory::load(const MemoryView &view) const {
+Tensor loadFrom(const std::byte *data, const MemoryView &view) {
   const auto size = static_cast<size_t>(runtime::byteSize(view.dtype));
   runtime::HostTensor host = runtime::HostTensor::zeros(view.dtype, view.shape);
-  const std::byte *from = at(view);
   std::byte *to = host.data.data();
   forEachElement(view, [&](int64_t offset) {
-    std::memcpy(to, from + offset, size);
+    std::memcpy(to, data + offset, size);
     to += size;
   });
   return Tensor::fromHost(host);
 }
 
-void ProgramMemory::store(const MemoryView &view, const Tensor &value) {
+void storeTo(std::byte *data, const MemoryView &view, const Tensor &value) {
   const auto size = static_cast<size_t>(runtime::byteSize(view.dtype));
   runtime::HostTensor host = value.toHost();
   const std::byte *from = host.data.data();
-  std::byte *to = at(view);
   forEachElement(view, [&](int64_t offset) {
-    std::memcpy(to + offset, from, size);
+    std::memcpy(data + offset, from, size);
     from += size;
   });
 }

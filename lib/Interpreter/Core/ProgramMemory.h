@@ -24,6 +24,10 @@ using AlignedBytes = std::unique_ptr<std::byte, FreeBytes>;
 /// Null when there is no memory.
 AlignedBytes allocateAligned(uint64_t bytes);
 
+/// The elements of a view whose first one is at `data`; and the reverse, rounding to its type.
+Tensor loadFrom(const std::byte *data, const MemoryView &view);
+void storeTo(std::byte *data, const MemoryView &view, const Tensor &value);
+
 class ProgramMemory {
 public:
   /// `regions` are the rank's, by number; inputs hold their values.
@@ -36,9 +40,8 @@ public:
   void end(const ProgramCommand &command);
 
   std::byte *at(const MemoryView &view) const { return regions[view.region] + view.offset; }
-  /// The elements of a view; and the reverse, rounding to the view's type.
-  Tensor load(const MemoryView &view) const;
-  void store(const MemoryView &view, const Tensor &value);
+  Tensor load(const MemoryView &view) const { return loadFrom(at(view), view); }
+  void store(const MemoryView &view, const Tensor &value) { storeTo(at(view), view, value); }
 
 private:
   struct SegmentState {

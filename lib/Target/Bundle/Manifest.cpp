@@ -41,6 +41,8 @@ LogicalResult describeEntry(rt::ProcedureOp procedure, runtime::Entry &entry) {
       parameter.init = nn::toRuntime(attr.getInit().getValue());
       for (Attribute slice : attr.getSlices())
         parameter.slices.push_back(nn::toRuntime(cast<nn::SliceAttr>(slice)));
+      if (nn::QuantizedPartAttr part = attr.getQuantized())
+        parameter.quantized = nn::toRuntime(part.getValue());
       entry.parameters.push_back(std::move(parameter));
       continue;
     }

@@ -67,6 +67,27 @@ std::unique_ptr<fb::LibraryCallT> libraryCallOf(rt::KernelOp kernel) {
   return result;
 }
 
+std::vector<std::unique_ptr<fb::OperandCodecT>> codecsOf(rt::KernelOp kernel) {
+  std::vector<std::unique_ptr<fb::OperandCodecT>> codecs;
+  const auto operands =
+      static_cast<unsigned>(kernel.getArgumentTypes().size() + kernel.getResultTypes().size());
+  for (unsigned operand = 0; operand < operands; ++operand) {
+    if (!kernel.getPayload(operand))
+      continue;
+    const runtime::LibraryCall call = kernel.getCodecCall(operand, /*rows=*/1, /*payload=*/{});
+    const runtime::OperandType &rows = call[runtime::codecRows(call)];
+    auto codec = std::make_unique<fb::OperandCodecT>();
+    codec->operand = operand;
+    codec->codec = std::make_unique<fb::LibraryCallT>();
+    codec->codec->name = call.kernel->name;
+    codec->codec->integers = call.integers;
+    codec->dtype = static_cast<fb::DType>(rows.dtype);
+    codec->row_shape.assign(rows.shape.begin() + 1, rows.shape.end());
+    codecs.push_back(std::move(codec));
+  }
+  return codecs;
+}
+
 /// The enumerator of a serialized enumeration by its name, which is that of rt or comm.
 template <typename E, size_t N>
 E enumerator(const E (&values)[N], const char *(*nameOf)(E), StringRef name) {
@@ -212,8 +233,10 @@ private:
       launch.operands.push_back(std::move(output));
     rt::KernelOp kernel = op.getKernelOp();
     if (!kernel.getLibrary())
-      for (Type type : llvm::concat<const Type>(kernel.getArgumentTypes(), kernel.getResultTypes()))
-        launch.row_operand.push_back(rt::KernelOp::isRowOperand(type));
+      for (auto [i, type] : llvm::enumerate(
+               llvm::concat<const Type>(kernel.getArgumentTypes(), kernel.getResultTypes())))
+        launch.row_operand.push_back(rt::KernelOp::isRowOperand(type) &&
+                                     !kernel.getPayload(static_cast<unsigned>(i)));
     emit(op, op.getQueue(), std::move(launch));
     return success();
   }
@@ -382,6 +405,7 @@ FailureOr<runtime::Bytes> braid::buildProgram(ModuleOp module) {
         }
     if (kernel.getLibrary())
       entry->library = libraryCallOf(kernel);
+    entry->codecs = codecsOf(kernel);
     for (const auto &[operation, count] : kernelWork(kernel, /*rows=*/1)) {
       auto work = std::make_unique<fb::RowWorkT>();
       work->operation = operation.str();

@@ -5,9 +5,11 @@
 #include "RowPrinter.h"
 
 #include "braid/Analysis/MemoryRegion.h"
+#include "braid/Runtime/CudaCodec.h"
 
 #include "mlir/IR/Diagnostics.h"
 
+#include <map>
 #include <numeric>
 
 using namespace mlir;
@@ -104,18 +106,47 @@ static void printComment(rt::KernelOp kernel, const RowShape &shape, llvm::raw_o
        << " has a row, a thread " << shape.steps << "\n";
 }
 
+/// Prints the kernels of all encodings that the module uses, each once.
+static LogicalResult printCodecs(ModuleOp module, llvm::raw_ostream &os) {
+  std::map<std::string, std::string> sources; // by function
+  for (auto kernel : module.getOps<rt::KernelOp>()) {
+    if (!kernel.getLibrary() || !runtime::CudaCodec::has(kernel.getLibrary()->str()))
+      continue;
+    FailureOr<runtime::LibraryCall> call = kernel.getLibraryCall(/*parts=*/1);
+    if (failed(call))
+      return failure();
+    runtime::Result<runtime::CudaCodec> codec = runtime::CudaCodec::of(*call);
+    if (!codec.ok())
+      return kernel.emitOpError() << "'" << kernel.getSymName()
+                                  << "': " << codec.status().message();
+    sources.emplace(codec->function(), codec->source());
+  }
+  if (!sources.empty())
+    os << "#include <braid/codec.cuh>\n";
+  for (const auto &[function, text] : sources)
+    os << "\n" << text;
+  return success();
+}
+
 FailureOr<CUDASource> braid::emitCUDA(ModuleOp module) {
   CUDASource source;
   llvm::raw_string_ostream os(source.text);
   os << "#include <braid/library.cuh>\n#include <braid/rows.cuh>\n#include <braid/scalar.cuh>\n";
+  if (failed(printCodecs(module, os)))
+    return failure();
   Names functions;
   for (auto kernel : module.getOps<rt::KernelOp>()) {
-    if (kernel.getLibrary()) // defined in library.cuh
+    if (kernel.getLibrary()) // defined in library.cuh, or above
       continue;
     if (kernel.isExternal())
       return kernel.emitOpError() << "'" << kernel.getSymName() << "' is '"
                                   << *kernel.getLibrarySymbol()
                                   << "' of a library for the CPU, which the CUDA target cannot run";
+    if (kernel.hasPayloads())
+      return kernel.emitOpError()
+             << "'" << kernel.getSymName()
+             << "' has encoded operands, which the CUDA target has no kernels for; expects them "
+                "outside of kernels, as braid-form-kernels=fuse-codecs=false leaves them";
     for (Type type : llvm::concat<const Type>(kernel.getArgumentTypes(), kernel.getResultTypes()))
       if (!isSupported(getElementTypeOrSelf(type)))
         return kernel.emitOpError() << "'" << kernel.getSymName()

@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 #include "CollectiveUtils.h"
 
+#include "braid/Base/RowPieces.h"
 #include "braid/Transforms/Identity.h"
 #include "braid/Transforms/Passes.h"
 #include "dialects/NN/IR/NN.h"
@@ -37,11 +38,18 @@ int64_t rowsOf(RankedTensorType type) {
   return rows;
 }
 
+/// How values are cut.
+struct Chunking {
+  int64_t leastMessageBytes; ///< of payload to each rank, in each of several chunks; 0: one chunk
+  int64_t mostChunks;
+};
+
 /// Builds the operations that replace one collective.
 class Expansion {
 public:
-  Expansion(Operation *op, EncodingAttr encoding, int64_t n)
-      : op(op), builder(op), loc(op->getLoc()), encodings(encoding.getPair()), n(n) {}
+  Expansion(Operation *op, EncodingAttr encoding, int64_t n, const Chunking &chunking)
+      : op(op), builder(op), loc(op->getLoc()), codecLoc(named(op)), encodings(encoding.getPair()),
+        n(n), chunking(chunking) {}
 
   LogicalResult expand(SmallVectorImpl<Value> &results) {
     if (auto reduce = dyn_cast<AllReduceOp>(op))
@@ -59,39 +67,104 @@ public:
 
   /// Bytes of the payloads that are given to collectives.
   int64_t payloadBytes = 0;
+  /// What a remark says of chunks.
+  std::string chunksText() const {
+    if (leastChunkBytes == 0)
+      return "";
+    const std::string least = std::to_string(leastChunkBytes) + " bytes of payload";
+    if (chunks == 1)
+      return ", in one chunk, as there are no two of whole rows with " + least;
+    return ", in " + std::to_string(chunks) + " chunks of at least " + least;
+  }
 
 private:
+  /// An error of a codec names the collective.
+  static Location named(Operation *op) {
+    StringRef name = cast<CollectiveOpInterface>(op).getRoleName();
+    if (name.empty())
+      return op->getLoc();
+    return NameLoc::get(StringAttr::get(op->getContext(), name), op->getLoc());
+  }
+
   using Values = SmallVectorImpl<Value>;
 
-  /// What every rank adds goes to the rank that adds it, and its sum to all.
+  /// So many chunks are sent to the ranks that add them before the first one is added, and so many
+  /// sums are on their way before the first one is decoded. A queue has as many under way at once;
+  /// to encode more would only take the processor from it.
+  static constexpr int64_t kAhead = 4;
+
+  /// What every rank adds goes to the rank that adds it, and its sum to all, in chunks: while some
+  /// are on their way, others are encoded, added or decoded.
   LogicalResult allReduce(AllReduceOp reduce, Values &results) {
-    SmallVector<Value> inputs, sums;
+    SmallVector<Value> values;
     for (Value input : reduce.getInputs()) {
       const int64_t pieces = piecesOf(tensorOf(input));
-      inputs.push_back(pieces == 1 ? input : splitLast(input, pieces));
-      sums.push_back(encode(inputs.back(), encodings.reduce, {n}));
+      values.push_back(pieces == 1 ? input : splitLast(input, pieces));
     }
-    auto sent = AllToAllOp::create(builder, loc, ValueRange(sums).getTypes(), sums, 0, 0,
-                                   reduce.getGroup(), StringAttr());
-    namePart(sent, op, "all_to_all");
-    SmallVector<Value> payloads;
-    SmallVector<Type> gathered;
-    for (auto [input, part] : llvm::zip_equal(inputs, sent.getOutputs())) {
-      RankedTensorType type = tensorOf(input);
-      auto sum = RankedTensorType::get({(rowsOf(type) + n - 1) / n, type.getShape().back()},
-                                       builder.getF32Type());
-      payloads.push_back(
-          encode(decodeSum(part, type.getElementType(), sum), encodings.gather, {1}));
-      gathered.push_back(gatheredType(payloads.back().getType(), 0, n));
+    cut(values);
+    const SmallVector<Value> matrices =
+        llvm::map_to_vector(values, [&](Value v) { return matrix(v); });
+    std::vector<SmallVector<Value>> decoded(values.size());
+    // Of each chunk, those of the values that it has rows of.
+    std::vector<SmallVector<Value>> payloads(static_cast<size_t>(chunks));
+    for (int64_t chunk = 0; chunk < std::min(kAhead, chunks); ++chunk)
+      payloads[chunk] = send(reduce, matrices, chunk);
+    for (int64_t chunk = 0; chunk < chunks + kAhead; ++chunk) {
+      if (chunk < chunks)
+        payloads[chunk] = add(reduce, matrices, chunk, payloads[chunk]);
+      if (chunk + kAhead < chunks)
+        payloads[chunk + kAhead] = send(reduce, matrices, chunk + kAhead);
+      if (chunk >= kAhead && chunk - kAhead < chunks)
+        take(matrices, chunk - kAhead, payloads[chunk - kAhead], decoded);
     }
-    auto received =
-        AllGatherOp::create(builder, loc, gathered, payloads, 0, reduce.getGroup(), StringAttr());
-    namePart(received, op, "all_gather");
-    for (auto [input, payload, output] :
-         llvm::zip_equal(inputs, received.getOutputs(), reduce.getOutputs()))
-      results.push_back(joinLast(
-          decode(payload, encodings.gather, builder.getF32Type(), tensorOf(input)), output));
+    for (auto [value, parts, output] : llvm::zip_equal(values, decoded, reduce.getOutputs()))
+      results.push_back(joinLast(join(parts, tensorOf(value)), output));
     return success();
+  }
+
+  /// Encodes a chunk and sends its parts to the ranks that add them. Returns what comes from all.
+  SmallVector<Value> send(AllReduceOp reduce, ArrayRef<Value> matrices, int64_t chunk) {
+    SmallVector<Value> sent;
+    for (Value value : matrices)
+      if (const Rows rows = rowsOfChunk(value, chunk); rows.size != 0)
+        sent.push_back(encode(slice(value, rows), encodings.reduce, {n}));
+    auto exchange = AllToAllOp::create(builder, loc, ValueRange(sent).getTypes(), sent, 0, 0,
+                                       reduce.getGroup(), StringAttr());
+    nameChunk(exchange, matrices, chunk, "all_to_all");
+    return llvm::to_vector_of<Value>(exchange.getOutputs());
+  }
+
+  /// Adds this rank's part of a chunk and sends the sum to all. Returns the sums of all ranks.
+  SmallVector<Value> add(AllReduceOp reduce, ArrayRef<Value> matrices, int64_t chunk,
+                         ArrayRef<Value> payloads) {
+    SmallVector<Value> sums;
+    SmallVector<Type> gathered;
+    for (Value value : matrices) {
+      const Rows rows = rowsOfChunk(value, chunk);
+      if (rows.size == 0)
+        continue;
+      RankedTensorType type = tensorOf(value);
+      auto sum = RankedTensorType::get(
+          {llvm::divideCeilSigned(rows.size, n), type.getShape().back()}, builder.getF32Type());
+      sums.push_back(encode(decodeSum(payloads[sums.size()], type.getElementType(), sum),
+                            encodings.gather, {1}));
+      gathered.push_back(gatheredType(sums.back().getType(), 0, n));
+    }
+    auto gather =
+        AllGatherOp::create(builder, loc, gathered, sums, 0, reduce.getGroup(), StringAttr());
+    nameChunk(gather, matrices, chunk, "all_gather");
+    return llvm::to_vector_of<Value>(gather.getOutputs());
+  }
+
+  /// Decodes the sums of a chunk, the next rows of each value.
+  void take(ArrayRef<Value> matrices, int64_t chunk, ArrayRef<Value> payloads,
+            std::vector<SmallVector<Value>> &decoded) {
+    for (auto [value, parts] : llvm::zip_equal(matrices, decoded))
+      if (const Rows rows = rowsOfChunk(value, chunk); rows.size != 0) {
+        parts.push_back(decode(payloads.front(), encodings.gather, builder.getF32Type(),
+                               sliceType(tensorOf(value), rows)));
+        payloads = payloads.drop_front();
+      }
   }
 
   LogicalResult reduceScatter(ReduceScatterOp scatter, Values &results) {
@@ -198,8 +271,8 @@ private:
       state.types.push_back(RankedTensorType::get({1, layout->partBytes}, builder.getI8Type()));
     }
     Operation *exchange = builder.create(state);
-    // Ranks that are no target of a permute have zeros.
-    const bool absent = isa<PermuteOp>(op);
+    // Ranks that are no target have zeros.
+    const bool absent = isa<PermuteOp, RecvOp>(op);
     for (auto [payload, output] : llvm::zip_equal(exchange->getResults(), op->getResults()))
       results.push_back(decode(payload, encodings.gather, tensorOf(output).getElementType(),
                                tensorOf(output), absent));
@@ -207,21 +280,106 @@ private:
   }
 
   Value encode(Value value, const Encoding &encoding, ArrayRef<int64_t> parts) {
-    auto encoded = nn::EncodeOp::create(builder, loc, value, encoding, parts);
+    auto encoded = nn::EncodeOp::create(builder, codecLoc, value, encoding, parts);
     payloadBytes += tensorOf(encoded).getNumElements();
     return encoded;
   }
   Value decode(Value payload, const Encoding &encoding, Type encoded, RankedTensorType type,
                bool absent = false) {
-    return nn::DecodeOp::create(builder, loc, type, payload, attribute(encoding),
+    return nn::DecodeOp::create(builder, codecLoc, type, payload, attribute(encoding),
                                 TypeAttr::get(encoded), absent ? builder.getUnitAttr() : nullptr);
   }
   Value decodeSum(Value payload, Type encoded, RankedTensorType type) {
-    return nn::DecodeSumOp::create(builder, loc, type, payload, builder.getI64IntegerAttr(n),
+    return nn::DecodeSumOp::create(builder, codecLoc, type, payload, builder.getI64IntegerAttr(n),
                                    attribute(encodings.reduce), TypeAttr::get(encoded));
   }
   EncodingAttr attribute(const Encoding &encoding) {
     return EncodingAttr::get(builder.getContext(), runtime::EncodingPair{encoding, encoding});
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Chunks
+  //===--------------------------------------------------------------------===//
+
+  struct Rows {
+    int64_t from, size;
+  };
+
+  /// Into as many chunks as have the least bytes of payload, of either half.
+  void cut(ArrayRef<Value> values) {
+    int64_t bytes = 0, most = 1;
+    for (Value value : values) {
+      const RankedTensorType type = tensorOf(value);
+      const int64_t rows = rowsOf(type), columns = type.getShape().back();
+      auto bytesAs = [&](const Encoding &encoding) {
+        const auto layout = runtime::PayloadLayout::of(encoding, *toRuntime(type.getElementType()),
+                                                       rows, columns, n);
+        return layout.ok() ? layout->bytes : 0; // the verifier of nn.encode says why
+      };
+      bytes += std::min(bytesAs(encodings.reduce), bytesAs(encodings.gather));
+      most = std::max(most, llvm::divideCeilSigned(rows, n));
+    }
+    if (chunking.leastMessageBytes == 0)
+      return;
+    leastChunkBytes = n * chunking.leastMessageBytes;
+    chunks = std::clamp<int64_t>(bytes / leastChunkBytes, 1, std::min(chunking.mostChunks, most));
+  }
+
+  /// A chunk has equally many rows for every rank to add. Only the last one is padded, as the whole
+  /// value would be, so that the bits are those of one chunk.
+  Rows rowsOfChunk(Value value, int64_t chunk) const {
+    const int64_t rows = rowsOf(tensorOf(value)), ofRank = llvm::divideCeilSigned(rows, n);
+    auto begin = [&](int64_t i) { return std::min(rows, ofRank * i / chunks * n); };
+    return {begin(chunk), begin(chunk + 1) - begin(chunk)};
+  }
+
+  static SmallVector<ReassociationIndices> matrixDims(int64_t rank) {
+    SmallVector<ReassociationIndices> groups(2);
+    for (int64_t d = 0; d + 1 < rank; ++d)
+      groups[0].push_back(d);
+    groups[1].push_back(rank - 1);
+    return groups;
+  }
+  /// A value whose rows can be cut; the value itself where they are not.
+  Value matrix(Value value) {
+    const RankedTensorType type = tensorOf(value);
+    if (chunks == 1 || type.getRank() <= 2)
+      return value;
+    auto flat =
+        RankedTensorType::get({rowsOf(type), type.getShape().back()}, type.getElementType());
+    return tensor::CollapseShapeOp::create(builder, loc, flat, value, matrixDims(type.getRank()));
+  }
+  static RankedTensorType sliceType(RankedTensorType type, Rows rows) {
+    if (rows.size == rowsOf(type))
+      return type;
+    return RankedTensorType::get({rows.size, type.getShape().back()}, type.getElementType());
+  }
+  Value slice(Value value, Rows rows) {
+    if (rows.size == rowsOf(tensorOf(value)))
+      return value;
+    return nn::SliceOp::create(builder, loc, value, 0, rows.from, rows.size);
+  }
+  Value join(ArrayRef<Value> parts, RankedTensorType type) {
+    Value joined = parts.front();
+    if (parts.size() > 1)
+      joined = nn::ConcatOp::create(builder, loc, ValueRange(parts), 0);
+    if (tensorOf(joined).getRank() == type.getRank())
+      return joined;
+    return tensor::ExpandShapeOp::create(builder, loc, type, joined, matrixDims(type.getRank()));
+  }
+
+  /// "mlp.down/all_gather" or, of several chunks, "mlp.down/chunk#2/all_gather", for each value
+  /// that the chunk has rows of.
+  void nameChunk(Operation *part, ArrayRef<Value> matrices, int64_t chunk, StringRef what) {
+    SmallVector<std::string> names;
+    for (auto [value, name] : llvm::zip(matrices, valueNames(op))) {
+      if (rowsOfChunk(value, chunk).size == 0)
+        continue;
+      if (!name.empty() && chunks > 1)
+        name += ("/chunk#" + Twine(chunk)).str();
+      names.push_back(name.empty() ? name : (name + "/" + what).str());
+    }
+    setValueNames(part, names);
   }
 
   static bool isLast(Value value, int64_t dim) { return dim == tensorOf(value).getRank() - 1; }
@@ -236,18 +394,7 @@ private:
   /// Into how many pieces a row is cut so that all ranks add as much: 1 if its rows divide, or if
   /// no number of whole groups does.
   int64_t piecesOf(RankedTensorType type) const {
-    const int64_t rows = rowsOf(type), columns = type.getShape().back();
-    const int64_t unit = encodings.reduce.isCast() && encodings.gather.isCast()
-                             ? 1
-                             : std::max({encodings.reduce.group, encodings.gather.group});
-    const bool nested = encodings.reduce.isCast() || encodings.gather.isCast() ||
-                        unit % std::min(encodings.reduce.group, encodings.gather.group) == 0;
-    if (rows % n == 0 || !nested || columns % unit != 0)
-      return 1;
-    for (int64_t pieces = 2; pieces <= n; ++pieces)
-      if ((columns / unit) % pieces == 0 && rows * pieces % n == 0)
-        return pieces;
-    return 1;
+    return runtime::rowPieces(encodings, rowsOf(type), type.getShape().back(), n);
   }
 
   static RankedTensorType splitType(RankedTensorType type, int64_t pieces) {
@@ -278,13 +425,24 @@ private:
 
   Operation *op;
   OpBuilder builder;
-  Location loc;
+  Location loc, codecLoc;
   runtime::EncodingPair encodings;
   int64_t n;
+  Chunking chunking;
+  int64_t chunks = 1;
+  int64_t leastChunkBytes = 0; ///< of payload; 0 where nothing is cut
 };
 
 struct ExpandEncoded : impl::ExpandEncodedBase<ExpandEncoded> {
+  using ExpandEncodedBase::ExpandEncodedBase;
+
   void runOnOperation() override {
+    if (messageBytes < 0 || mostChunks < 1) {
+      getOperation().emitError(
+          "expects message-bytes of at least 0 and most-chunks of at least 1, got ")
+          << messageBytes.getValue() << " and " << mostChunks.getValue();
+      return signalPassFailure();
+    }
     SmallVector<CollectiveOpInterface> encoded;
     getOperation().walk([&](CollectiveOpInterface op) {
       if (op->hasAttr(CommDialect::kEncodingAttrName))
@@ -307,14 +465,14 @@ struct ExpandEncoded : impl::ExpandEncodedBase<ExpandEncoded> {
       op->removeAttr(CommDialect::kEncodingAttrName);
       return success();
     }
-    Expansion expansion(op, encoding, n);
+    Expansion expansion(op, encoding, n, {messageBytes, mostChunks});
     SmallVector<Value> results;
     if (failed(expansion.expand(results)))
       return failure();
     remarkDone(op, "ExpandEncoded",
                "encoded as " + encoding.getText() + ": payloads of " +
                    Twine(expansion.payloadBytes) + " bytes for values of " +
-                   Twine(totalBytes(op.getInputs().getTypes())));
+                   Twine(totalBytes(op.getInputs().getTypes())) + expansion.chunksText());
     op->replaceAllUsesWith(results);
     op->erase();
     ++numExpanded;

@@ -4,10 +4,12 @@
 //===----------------------------------------------------------------------===//
 #include "CollectiveUtils.h"
 
+#include "braid/Cost/CollectiveTimes.h"
 #include "braid/Transforms/Identity.h"
 #include "braid/Transforms/Passes.h"
 #include "braid/Transforms/ShardingUtils.h"
 
+#include "llvm/Support/Format.h"
 #include "llvm/Support/GlobPattern.h"
 
 using namespace mlir;
@@ -19,12 +21,13 @@ namespace braid {
 
 namespace {
 
-/// PATTERN=ENCODING.
+/// PATTERN=ENCODING or PATTERN=ENCODING!.
 struct Choice {
   std::string text;                       ///< the pattern
   SmallVector<llvm::GlobPattern> callers; ///< of a path: the function, and calls from there
   std::optional<llvm::GlobPattern> role;
   std::optional<runtime::EncodingPair> encoding; ///< none: as it is
+  bool isForced = false;                         ///< whatever the machine is
 
   bool isExact() const { return StringRef(text).find_first_of("*?[") == StringRef::npos; }
 };
@@ -42,13 +45,24 @@ EncodingAttr encodingOf(CollectiveOpInterface op, const runtime::EncodingPair &p
   return EncodingAttr::get(op.getContext(), runtime::EncodingPair{half, half});
 }
 
+/// "0.12 ms"
+std::string timeText(double seconds) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  if (seconds < 1e-4)
+    os << llvm::format("%.3g us", seconds * 1e6);
+  else
+    os << llvm::format("%.3g ms", seconds * 1e3);
+  return text;
+}
+
 struct QuantizeCollectives : impl::QuantizeCollectivesBase<QuantizeCollectives> {
   using QuantizeCollectivesBase::QuantizeCollectivesBase;
 
   void runOnOperation() override {
     identify(getOperation());
     std::vector<Choice> choices;
-    if (failed(parse(choices)))
+    if (failed(parse(choices)) || failed(openMachine()))
       return signalPassFailure();
     for (const Choice &choice : choices)
       if (failed(apply(choice)))
@@ -59,6 +73,54 @@ struct QuantizeCollectives : impl::QuantizeCollectivesBase<QuantizeCollectives> 
   }
 
 private:
+  LogicalResult openMachine() {
+    if (machine.empty()) {
+      if (!transport.empty() || !hosts.empty())
+        return getOperation().emitError("a transport or hosts to quantize for expect a machine");
+      return success();
+    }
+    if (!transport.empty() && transport != "threads" && transport != "shm" && transport != "ucx")
+      return getOperation().emitError("expects a transport threads, shm or ucx, got '")
+             << transport << "'";
+    if (!transport.empty() && transport != "ucx" && hosts.size() > 1)
+      return getOperation().emitError("expects transport ucx over ")
+             << hosts.size() << " hosts, got '" << transport << "'";
+    if (threads < 1 || llvm::any_of(hosts, [](int64_t ranks) { return ranks < 1; }))
+      return getOperation().emitError("expects at least 1 thread, and 1 rank on each host");
+    auto opened = cost::openMachine(machine);
+    if (!opened.ok())
+      return getOperation().emitError() << opened.status().message();
+    times = std::make_shared<CollectiveTimes>(
+        RunPlace{std::make_shared<const cost::Machine>(std::move(*opened)),
+                 transport,
+                 {hosts.begin(), hosts.end()},
+                 threads});
+    return success();
+  }
+
+  /// Whether the machine says that it is faster; `why` gets both times. Without a machine it is
+  /// done as it was asked for.
+  FailureOr<bool> isWorthwhile(CollectiveOpInterface op, const Choice &choice, std::string &why) {
+    if (!times)
+      return true;
+    auto error = [&](const std::string &message) {
+      return op->emitOpError("'") << op.getRoleName() << "': no time of it as "
+                                  << choice.encoding->str() << " is known: " << message
+                                  << " ('!' behind the encoding takes it without one)";
+    };
+    const auto plain = times->plain(op);
+    if (!plain.ok() && !choice.isForced)
+      return error(plain.status().message());
+    const auto encoded = times->encoded(op, encodingOf(op, *choice.encoding).getPair());
+    if (!encoded.ok() && !choice.isForced)
+      return error(encoded.status().message());
+    if (!plain.ok() || !encoded.ok())
+      return true;
+    why = timeText(*plain) + " as it is, " + timeText(encoded->seconds) + " encoded as " +
+          choice.encoding->str();
+    return choice.isForced || cost::EncodedTimes::isWorthwhile(*plain, encoded->seconds);
+  }
+
   LogicalResult parse(std::vector<Choice> &choices) {
     SmallVector<StringRef> items;
     StringRef(encodings).split(items, ',');
@@ -73,6 +135,7 @@ private:
         return error();
       Choice choice;
       choice.text = pattern.str();
+      choice.isForced = encoding.consume_back("!");
       if (encoding != "none") {
         const auto pair = runtime::EncodingPair::parse(encoding.str());
         if (!pair.ok())
@@ -129,13 +192,23 @@ private:
       std::string why = choice.encoding ? obstacle(op) : "";
       if (why.empty()) {
         ++numDone;
-        if (choice.encoding)
+        std::string compared;
+        const FailureOr<bool> encode =
+            choice.encoding ? isWorthwhile(op, choice, compared) : FailureOr<bool>(false);
+        if (failed(encode))
+          return failure();
+        if (*encode)
           op->setAttr(CommDialect::kEncodingAttrName, encodingOf(op, *choice.encoding));
         else
           op->removeAttr(CommDialect::kEncodingAttrName);
-        remarkDone(op, "QuantizeCollectives",
-                   (choice.encoding ? "encoded as " + choice.encoding->str() : "not encoded") +
-                       ", as '" + choice.text + "' says");
+        // The reason is the pattern's, or the machine's.
+        if (choice.encoding && !*encode)
+          remarkMissed(op, "QuantizeCollectives", "not encoded: " + compared);
+        else
+          remarkDone(op, "QuantizeCollectives",
+                     (choice.encoding ? "encoded as " + choice.encoding->str() : "not encoded") +
+                         ", as '" + choice.text + "' says" +
+                         (compared.empty() ? "" : ": " + compared));
         continue;
       }
       if (choice.isExact())
@@ -184,6 +257,8 @@ private:
         })
         .wasInterrupted();
   }
+
+  std::shared_ptr<CollectiveTimes> times; ///< of the machine, if one is given
 
   /// ", in 'mlp.down' and 'attention.output'": what there is, for a message.
   std::string known() {

@@ -37,7 +37,7 @@ nn::ParameterOp padParameter(nn::ParameterOp parameter, int64_t dim, const DimPa
       builder, parameter.getLoc(), withDim(parameter.getType(), dim, padding.size),
       parameter.getNameAttr(), padSlices(parameter.getSlices(), dim, padding),
       parameter.getInitAttr(), TypeAttr(), comm::ShardingAttr(), parameter.getStoredAttr(),
-      parameter.getPlaceAttr());
+      parameter.getPlaceAttr(), parameter.getQuantizedAttr());
 }
 
 } // namespace braid

@@ -300,6 +300,39 @@ double decodeSumFlops(const LibraryCall &c) {
 }
 } // namespace codec
 
+/// The rows of a tensor as an encoding gives them back, each half of a pair by its code: 0 for
+/// none.
+namespace fakeQuantize {
+enum { input, encodings, output };
+enum { half, ranks };
+Status check(const LibraryCall &c) {
+  if (const int64_t got = c.integers[half]; got != 0 && got != 1)
+    return Status::error("expects half of 0 (reduce) or 1 (gather), got ", got);
+  if (const int64_t got = c.integers[ranks]; got < 1)
+    return Status::error("expects at least 1 rank, got ", got);
+  for (size_t operand : {size_t(input), size_t(output)}) {
+    RETURN_IF_ERROR(codec::leadingSize(c, operand).status());
+    if (const DType type = c[operand].dtype; type == DType::f64)
+      return Status::error(c.kernel->operands[operand].name, ": expects f32, f16 or bf16, got f64");
+  }
+  return firstOf({expectShape(c, output, c[input].shape), expectShape(c, encodings, {2})});
+}
+double flops(const LibraryCall &c) { return 8 * elements(c[input]); }
+} // namespace fakeQuantize
+/// values[i..., :] and scales[i...] = the row input[i..., :], quantized (RowQuantization.h).
+namespace quantizeRows {
+enum { input, values, scales };
+Status check(const LibraryCall &c) {
+  const Shape &in = c[input].shape;
+  if (in.empty())
+    return Status::error("input: expects at least 1 dimension");
+  return firstOf(
+      {expectShape(c, values, in), expectShape(c, scales, Shape(in.begin(), in.end() - 1))});
+}
+/// The largest of a row, then a quotient each.
+double flops(const LibraryCall &c) { return 3 * elements(c[input]); }
+} // namespace quantizeRows
+
 double nothing(const LibraryCall &) { return 0; }
 
 LibraryOperand in(const char *name, Elements elements) { return {name, Access::read, elements}; }
@@ -405,6 +438,15 @@ const std::vector<LibraryKernel> &libraryKernels() {
        codec::check<codec::decodeSum>,
        codec::decodeSumFlops,
        {"code", "type", "senders"}},
+      {"fake_quantize",
+       {in("input", floats), in("encodings", ids), out("out", floats)},
+       fakeQuantize::check,
+       fakeQuantize::flops,
+       {"half", "ranks"}},
+      {"quantize_rows",
+       {in("input", floats), out("values", Elements::bytes), out("scales", Elements::f32)},
+       quantizeRows::check,
+       quantizeRows::flops},
       {"part",
        {in("source", any), out("dest", same)},
        part::check,

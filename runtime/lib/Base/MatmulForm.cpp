@@ -4,6 +4,7 @@
 //===----------------------------------------------------------------------===//
 #include "braid/Base/MatmulForm.h"
 
+#include "braid/Base/RowQuantization.h"
 #include "braid/Base/StatusMacros.h"
 #include "braid/Base/Support.h"
 
@@ -120,6 +121,9 @@ private:
 
   Status checkScales() const {
     const bool narrow = lhs.dtype == DType::i8;
+    if (narrow && form.k > kMaxInt8Products)
+      return Status::error("lhs: expects at most ", kMaxInt8Products,
+                           " products of i8, whose sum is within 32 bits, got ", form.k);
     for (F::Operand scale : {F::lhsScale, F::rhsScale}) {
       const char *name = call.kernel->operands[scale].name;
       if (narrow && !call.has(scale))

@@ -76,7 +76,39 @@ bool overlap(const Slice &a, const Slice &b) {
 
 } // namespace
 
+Parameter sourceOf(const Parameter &parameter) {
+  if (!parameter.quantized)
+    return parameter;
+  Parameter source = parameter;
+  source.quantized.reset();
+  source.dtype = DType::f32;
+  if (parameter.quantized == QuantizedPart::scales) {
+    int64_t columns = 1;
+    for (const Slice &slice : parameter.slices)
+      if (!slice.sizes.empty() && !slice.destOffsets.empty())
+        columns = std::max(
+            columns, checkedAdd(slice.sizes.back(), slice.destOffsets.back()).value_or(INT64_MAX));
+    source.globalShape.push_back(columns);
+  }
+  return source;
+}
+
+static Status verifyQuantized(const Parameter &parameter) {
+  const bool isValues = parameter.quantized == QuantizedPart::values;
+  const DType type = isValues ? DType::i8 : DType::f32;
+  const size_t rank = isValues ? 2 : 1;
+  if (parameter.dtype != type || parameter.globalShape.size() != rank)
+    return Status::error("expects quantized ", isValues ? "values" : "scales", " of ", name(type),
+                         " with ", rank, " dimension", rank == 1 ? "" : "s", ", got ",
+                         name(parameter.dtype), " ", shapeString(parameter.globalShape));
+  const Parameter source = sourceOf(parameter);
+  RETURN_IF_ERROR(verifyShape(source.globalShape, source.dtype));
+  return verifySlices(source);
+}
+
 Status verifySlices(const Parameter &parameter) {
+  if (parameter.quantized)
+    return verifyQuantized(parameter);
   // Bounds the comparison of all pairs; no fusion of weights makes nearly as many slices.
   constexpr size_t kMaxSlices = 4096;
   const std::vector<Slice> &slices = parameter.slices;

@@ -224,6 +224,10 @@ Result<Calibration> calibrate(const CalibrateOptions &options) {
       return measureAttention(*crew, options.quick, memoryPool(*machine.processor),
                               machine.compute.back());
     });
+    parts.emplace_back("codecs" + on, [&] {
+      return measureCodecs(*crew, options.quick, memoryPool(*machine.processor),
+                           machine.compute.back());
+    });
     parts.emplace_back("matmul" + on, [&]() -> Status {
       RETURN_IF_ERROR(measureMatmuls(*crew, options.quick, machine.compute.back()));
       spread = std::max(spread, crew->spread());

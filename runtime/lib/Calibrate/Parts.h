@@ -22,6 +22,8 @@ Status measureAttention(const Crew &crew, bool quick, size_t poolBytes, cost::Co
 /// `bundle` may be null. Needs the rates of memory.
 Status measureRows(const Crew &crew, bool quick, size_t poolBytes, const Bundle *bundle,
                    cost::ComputeRates &rates);
+/// encode, decode and decode_sum, of encodings from which the times of all others follow.
+Status measureCodecs(const Crew &crew, bool quick, size_t poolBytes, cost::ComputeRates &rates);
 /// Memory is taken in turn from so many bytes.
 Status measureMemory(const Crew &crew, bool quick, size_t poolBytes, cost::ComputeRates &rates);
 

@@ -9,6 +9,7 @@
 #include "braid/Cost/Machine.h"
 
 #include "braid/Base/CollectiveKind.h"
+#include "braid/Base/Encoding.h"
 #include "braid/Base/StatusMacros.h"
 #include "braid/Base/Support.h"
 #include "runtime/lib/Data/Json.h"
@@ -71,6 +72,14 @@ template <typename Io> static void fields(Io &io, MemoryPoint &v) {
   io.field("copy_bytes_per_second", v.copyBytesPerSecond);
 }
 
+template <typename Io> static void fields(Io &io, CodecPoint &v) {
+  io.field("encoding", v.encoding);
+  io.field("elements", v.elements);
+  io.field("encode_elements_per_second", v.encodeElementsPerSecond);
+  io.field("decode_elements_per_second", v.decodeElementsPerSecond);
+  io.field("add_elements_per_second", v.addElementsPerSecond);
+}
+
 template <typename Io> static void fields(Io &io, ComputeRates &v) {
   io.field("busy_cores", v.busyCores);
   io.field("matmul", v.matmul);
@@ -78,6 +87,7 @@ template <typename Io> static void fields(Io &io, ComputeRates &v) {
   io.field("row_operations", v.rowOperations);
   io.field("memory", v.memory);
   io.optional("row_overlap_efficiency", v.rowOverlapEfficiency);
+  io.optional("codecs", v.codecs);
 }
 
 template <typename Io> static void fields(Io &io, Overheads &v) {
@@ -237,24 +247,11 @@ constexpr Unit kUnits[] = {
     {"median_over_least", 1, 1e6, "times the least"},
 };
 /// Counts of things.
-constexpr const char *kCounts[] = {"m",
-                                   "n",
-                                   "k",
-                                   "rows",
-                                   "keys",
-                                   "head_dim",
-                                   "ranks",
-                                   "cores",
-                                   "level",
-                                   "lanes",
-                                   "links",
-                                   "busy_cores",
-                                   "gpus",
-                                   "domain_gpus",
-                                   "generation",
-                                   "multiprocessors",
-                                   "shared_by_cores",
-                                   "repetitions"};
+constexpr const char *kCounts[] = {
+    "m",          "n",     "k",           "rows",       "elements",        "keys",
+    "head_dim",   "ranks", "cores",       "level",      "lanes",           "links",
+    "busy_cores", "gpus",  "domain_gpus", "generation", "multiprocessors", "shared_by_cores",
+    "repetitions"};
 
 /// Other units that such fields have elsewhere, and what to use in their place.
 constexpr std::pair<const char *, const char *> kOtherUnits[] = {
@@ -386,6 +383,26 @@ Status checkGrid(const std::string &path, const std::vector<Point> &points, KeyO
   return {};
 }
 
+/// Every encoding at every size, by its own name.
+Status checkCodecs(const std::string &path, const std::vector<CodecPoint> &points) {
+  std::map<std::string, int64_t> numbers;
+  for (size_t i = 0; i < points.size(); ++i) {
+    const std::string &name = points[i].encoding;
+    const std::string at = path + "[" + std::to_string(i) + "].encoding";
+    const Result<runtime::Encoding> encoding = runtime::Encoding::parse(name);
+    if (!encoding.ok())
+      return Status::error("field ", inQuotes(at), ": ", encoding.status().message());
+    if (encoding->str() != name)
+      return Status::error("field ", inQuotes(at), " expects ", inQuotes(encoding->str()), ", got ",
+                           inQuotes(name));
+    numbers.emplace(name, static_cast<int64_t>(numbers.size()));
+  }
+  return checkGrid(
+      path, points,
+      [&](const CodecPoint &p) { return std::tuple(numbers[p.encoding], p.elements); },
+      "encodings and elements");
+}
+
 Status checkCompute(const Machine &machine) {
   for (size_t i = 0; i < machine.compute.size(); ++i) {
     const ComputeRates &rates = machine.compute[i];
@@ -408,6 +425,7 @@ Status checkCompute(const Machine &machine) {
       if (!operations.insert(rate.operation).second)
         return Status::error("field ", inQuotes(path + ".row_operations"), " has ",
                              inQuotes(rate.operation), " twice");
+    RETURN_IF_ERROR(checkCodecs(path + ".codecs", rates.codecs));
   }
   return {};
 }

@@ -4,6 +4,7 @@
 //===----------------------------------------------------------------------===//
 #include "braid/Cost/OperationTime.h"
 
+#include "CodecRates.h"
 #include "Interpolation.h"
 #include "braid/Base/MatmulForm.h"
 #include "braid/Base/StatusMacros.h"
@@ -76,7 +77,7 @@ struct OperationTimes::Rates {
   explicit Rates(const ComputeRates &rates)
       : matmul(pointsOf(rates.matmul)),
         attention{attentionOf(rates, false), attentionOf(rates, true)}, memory(memoryOf(rates)),
-        rowOverlap(rates.rowOverlapEfficiency.value_or(1)) {
+        rowOverlap(rates.rowOverlapEfficiency.value_or(1)), codecs(rates.codecs) {
     for (const OperationRate &rate : rates.rowOperations)
       rowOperations[rate.operation] = rate.elementsPerSecond;
   }
@@ -115,6 +116,7 @@ struct OperationTimes::Rates {
   std::map<std::string, double> rowOperations;
   RateGrid<1> memory; ///< read and written bytes
   double rowOverlap;
+  CodecRates codecs;
 };
 
 OperationTimes::OperationTimes(const Machine &machine, ComputeUse use)
@@ -173,9 +175,12 @@ Result<double> OperationTimes::ofLibrary(const LibraryCall &call) const {
   const double flops = call.kernel->flops(call);
   const bool matmul = is(call, "matmul"), attention = is(call, "attention");
   const runtime::OperandType &out = call[call.kernel->firstOutput()];
+  const bool codec = CodecRates::isCodec(call);
   if (gpu) {
-    // Products of f32 are computed as such: on vector units.
-    const runtime::DType type = matmul || attention ? call[0].dtype : out.dtype;
+    // Products of f32 are computed as such: on vector units. So is what a codec computes.
+    const runtime::DType type = matmul || attention ? call[0].dtype
+                                : codec             ? runtime::DType::f32
+                                                    : out.dtype;
     const bool matrix = (matmul || attention) && type != runtime::DType::f32;
     return onGpu(*gpu, matrix ? "matrix" : "vector", runtime::name(type), flops, bytes);
   }
@@ -219,6 +224,11 @@ Result<double> OperationTimes::ofLibrary(const LibraryCall &call) const {
              grid.rate({rows, static_cast<double>(key[1]), static_cast<double>(query[3])});
     });
   }
+  if (codec)
+    return weighted([&](const Rates &r) -> Result<double> {
+      ASSIGN_OR_RETURN(const double seconds, r.codecs.seconds(call));
+      return seconds / static_cast<double>(threads);
+    });
   return weighted([&](const Rates &r) -> Result<double> {
     ASSIGN_OR_RETURN(double seconds, r.secondsOfTraffic(bytes, bytes));
     if (auto rate = r.rowOperations.find(call.kernel->name); rate != r.rowOperations.end())
@@ -228,12 +238,15 @@ Result<double> OperationTimes::ofLibrary(const LibraryCall &call) const {
 }
 
 Result<double> OperationTimes::ofRows(const RowWork &workOfRow, double rows, double bytesRead,
-                                      double bytesWritten) const {
+                                      double bytesWritten,
+                                      const std::vector<LibraryCall> &codecs) const {
   const double bytes = bytesRead + bytesWritten;
   if (gpu) {
     double flops = 0;
     for (const auto &[operation, count] : workOfRow)
       flops += count * rows;
+    for (const LibraryCall &call : codecs)
+      flops += call.kernel->flops(call);
     return onGpu(*gpu, "vector", "f32", flops, bytes);
   }
   return weighted([&](const Rates &r) -> Result<double> {
@@ -244,6 +257,10 @@ Result<double> OperationTimes::ofRows(const RowWork &workOfRow, double rows, dou
         return Status::error("the machine file has no rate of the row operation ",
                              inQuotes(operation));
       arithmetic += count * rows / rate->second;
+    }
+    for (const LibraryCall &call : codecs) {
+      ASSIGN_OR_RETURN(const double seconds, r.codecs.secondsInCache(call));
+      arithmetic += seconds;
     }
     ASSIGN_OR_RETURN(const double traffic, r.secondsOfTraffic(bytes, bytes));
     const double longer = std::max(arithmetic, traffic), shorter = std::min(arithmetic, traffic);

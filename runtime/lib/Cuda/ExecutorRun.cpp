@@ -262,6 +262,8 @@ Status CudaExecutor::checkFaults(const Workers &workers) const {
                                        Code::invalid));
       if (std::strcmp(call.kernel->name, "append") == 0)
         return ofRank(r, appendError(call, fault.value, fault.position).within(describe(command)));
+      if (CudaCodec::has(call.kernel->name))
+        return ofRank(r, payloadError(call, fault).within(describe(command)));
       return ofRank(r, Status::error(describe(command) + ": id " + at +
                                          std::to_string(resolveGather(call, 1)->limit) + ")",
                                      Code::invalid)); // the ids are an input

@@ -263,7 +263,6 @@ Result<StreamCommand> makeCall(const LibraryArguments &a, RankDevice &rank) {
   return libraryStreamCommand(rank, std::string("braid_") + a.kernel->name, call.rows * 32, call);
 }
 
-/// Of kernels that `library.cuh` has no function for.
 Result<StreamCommand> refuse(const LibraryArguments &a, const LibraryPlace &, RankDevice &) {
   return Status::error(a.kernel->name, " is not implemented on target 'cuda'");
 }
@@ -353,10 +352,11 @@ struct DeviceKernel {
                                 RankDevice &rank);
 };
 constexpr DeviceKernel kDeviceKernels[] = {
-    {"matmul", makeMatmul}, {"attention", makeAttention}, {"rotary_table", makeRotaryTable},
-    {"rotary", makeRotary}, {"embedding", makeGather},    {"reduce_dims", makeReduceDims},
-    {"part", makePart},     {"append", makeAppend},       {"encode", refuse},
-    {"decode", refuse},     {"decode_sum", refuse},
+    {"matmul", makeMatmul},    {"attention", makeAttention}, {"rotary_table", makeRotaryTable},
+    {"rotary", makeRotary},    {"embedding", makeGather},    {"reduce_dims", makeReduceDims},
+    {"part", makePart},        {"append", makeAppend},       {"encode", makeCodec},
+    {"decode", makeCodec},     {"decode_sum", makeCodec},    {"fake_quantize", refuse},
+    {"quantize_rows", refuse},
 };
 
 } // namespace

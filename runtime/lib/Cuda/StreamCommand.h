@@ -12,6 +12,7 @@
 #include "Blas.h"
 #include "Kernels.h"
 #include "braid/Base/StatusMacros.h"
+#include "braid/Runtime/CudaCodec.h"
 #include "braid/library_arguments.h"
 #include "runtime/lib/Collective/CollectiveParts.h"
 #include "runtime/lib/Executor/Commands.h"
@@ -79,6 +80,17 @@ Result<StreamCommand> makeLibrary(const LibraryArguments &arguments, const Libra
                                   RankDevice &rank);
 Result<StreamCommand> makeMatmul(const LibraryArguments &a, const LibraryPlace &place,
                                  RankDevice &rank);
+/// A launch of encode, decode or decode_sum, without the place of its fault.
+struct CodecLaunch {
+  CudaCodec kernel;
+  library::Codec arguments{};
+  int64_t threads = 0;
+};
+Result<CodecLaunch> codecLaunch(const LibraryArguments &a);
+Result<StreamCommand> makeCodec(const LibraryArguments &a, const LibraryPlace &place,
+                                RankDevice &rank);
+/// What is wrong with the payload of a call that has a fault.
+Status payloadError(const LibraryCall &call, const library::Fault &fault);
 Result<StreamCommand> makeCopy(const CopyCommand &command, RankDevice &rank);
 /// Copies the bytes [range.begin, range.end) of the logical order.
 Result<StreamCommand> makeCopy(const StridedRuns &runs, const std::byte *source, std::byte *dest,

@@ -13,6 +13,7 @@ namespace braid::runtime {
 namespace {
 
 constexpr const char *kInitNames[] = {"normal", "ones", "zeros"}; // by Init
+constexpr const char *kQuantizedNames[] = {"values", "scales"};   // by QuantizedPart
 
 /// Thrown through the parser to stop it, and caught in parseJson.
 struct Refused {
@@ -134,6 +135,17 @@ void FieldReader::read(const Json &json, const std::string &path, Init &value) {
     value = static_cast<Init>(found - std::begin(kInitNames));
 }
 
+void FieldReader::read(const Json &json, const std::string &path, QuantizedPart &value) {
+  std::string text;
+  read(json, path, text);
+  if (text == kQuantizedNames[0])
+    value = QuantizedPart::values;
+  else if (text == kQuantizedNames[1])
+    value = QuantizedPart::scales;
+  else
+    fail("unknown 'quantized' " + inQuotes(text) + ", expects values or scales");
+}
+
 /// The name of an axis, or a sub-axis as an object.
 template <typename Io> static void fields(Io &io, AxisRef &axis) {
   io.field("axis", axis.name);
@@ -157,6 +169,10 @@ void FieldReader::read(const Json &json, const std::string &path,
 
 FieldWriter::OrderedJson FieldWriter::toJson(Init value) {
   return kInitNames[static_cast<size_t>(value)];
+}
+
+FieldWriter::OrderedJson FieldWriter::toJson(QuantizedPart value) {
+  return kQuantizedNames[static_cast<size_t>(value)];
 }
 
 FieldWriter::OrderedJson FieldWriter::toJson(AxisRef &axis) {

@@ -68,6 +68,7 @@ private:
   void read(const Json &json, const std::string &path, bool &value);
   void read(const Json &json, const std::string &path, DType &value);
   void read(const Json &json, const std::string &path, Init &value);
+  void read(const Json &json, const std::string &path, QuantizedPart &value);
   void read(const Json &json, const std::string &path, AxisRef &value);
   void read(const Json &json, const std::string &path, std::map<std::string, std::string> &value);
   template <typename T>
@@ -114,6 +115,7 @@ private:
   static OrderedJson toJson(bool value) { return value; }
   static OrderedJson toJson(DType value) { return name(value); }
   static OrderedJson toJson(Init value);
+  static OrderedJson toJson(QuantizedPart value);
   static OrderedJson toJson(AxisRef &value);
   static OrderedJson toJson(std::map<std::string, std::string> &value) { return value; }
   template <typename T> static OrderedJson toJson(std::vector<T> &values) {

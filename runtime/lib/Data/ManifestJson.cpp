@@ -41,6 +41,7 @@ template <typename Io> static void fields(Io &io, Parameter &parameter) {
   io.field("shape", parameter.globalShape);
   io.field("sharding", parameter.sharding.dims);
   io.field("slices", parameter.slices);
+  io.optional("quantized", parameter.quantized);
   io.optional("on", parameter.on.axes);
 }
 
@@ -73,6 +74,20 @@ template <typename Io> static void fields(Io &io, KernelLibrary &library) {
   io.optional("source", library.sourceMember);
 }
 
+template <typename Io> static void fields(Io &io, EncodedFor &place) {
+  io.field("machine", place.machine);
+  io.field("ranks_of_hosts", place.ranksOfHosts);
+}
+
+template <typename Io> static void fields(Io &io, ErrorBudget &budget) {
+  io.field("metric", budget.metric);
+  io.field("bound", budget.bound);
+  io.field("measured", budget.measured);
+  io.field("percentile_95", budget.percentile95);
+  io.field("batches", budget.batches);
+  io.field("encodings", budget.encodings);
+}
+
 template <typename Io> static void fields(Io &io, Manifest &manifest) {
   io.field("format_version", manifest.formatVersion);
   io.field("producer", manifest.producer);
@@ -83,6 +98,8 @@ template <typename Io> static void fields(Io &io, Manifest &manifest) {
   io.field("transports", manifest.transports);
   io.field("program", manifest.programMember);
   io.optional("check_tolerance", manifest.checkTolerance);
+  io.optional("encoded_for", manifest.encodedFor);
+  io.optional("error_budget", manifest.errorBudget);
   io.optional("module", manifest.moduleMember);
 }
 

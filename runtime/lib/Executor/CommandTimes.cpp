@@ -6,6 +6,7 @@
 
 #include "braid/Base/StatusMacros.h"
 #include "braid/Cost/ScheduleChoice.h"
+#include "braid/Program/Program.h"
 #include "runtime/lib/Collective/CollectiveParts.h"
 #include "runtime/lib/Sync/Cores.h"
 
@@ -64,7 +65,13 @@ Result<double> CommandTimes::ofKernel(const fb::KernelT &kernel, const fb::Launc
   for (size_t i = 0; i < launch.operands.size(); ++i)
     (i + kernel.num_outputs < launch.operands.size() ? read : written) +=
         viewBytes(*launch.operands[i]);
-  return operations.ofRows(work, static_cast<double>(launch.rows), read, written);
+  std::vector<LibraryCall> codecs;
+  for (const auto &codec : kernel.codecs) {
+    const fb::ViewT &payload = *launch.operands[codec->operand];
+    codecs.push_back(codecCall(
+        *codec, launch.rows, {static_cast<DType>(payload.dtype), payload.shape, payload.strides}));
+  }
+  return operations.ofRows(work, static_cast<double>(launch.rows), read, written, codecs);
 }
 
 Result<double> CommandTimes::ofCopy(const Tensor &source) const {

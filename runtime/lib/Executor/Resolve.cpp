@@ -246,13 +246,24 @@ private:
       std::vector<Tensor> operands;
       for (const auto &view : launch.operands)
         operands.push_back(tensor(frame, *view));
+      const fb::KernelT &kernel = *in.program->kernels[launch.kernel];
+      if (!in.kernels && !kernel.codecs.empty())
+        return Status::error(
+            "has a kernel with encoded operands, which target 'cuda' does not run");
       if (!in.kernels) {
         command.op = DeviceLaunchCommand{launch.kernel, std::move(operands), launch.rows};
         return {};
       }
       if (in.times) {
-        estimate = in.times->ofKernel(*in.program->kernels[launch.kernel], launch);
+        estimate = in.times->ofKernel(kernel, launch);
         usedBytes = CommandTimes::bytesOf(launch);
+      }
+      if (!kernel.codecs.empty()) {
+        ASSIGN_OR_RETURN(command.op, resolveCodecLaunch(
+                                         (*in.kernels)[launch.kernel], operands, launch.row_operand,
+                                         encodedOperands(kernel, operands, launch.rows),
+                                         launch.rows, in.threads));
+        return {};
       }
       ASSIGN_OR_RETURN(command.op, resolveLaunch((*in.kernels)[launch.kernel], operands,
                                                  launch.row_operand, launch.rows, in.threads));
@@ -291,6 +302,21 @@ private:
     return Status::error("is of an unknown kind");
   }
 
+  static std::vector<EncodedOperand>
+  encodedOperands(const fb::KernelT &kernel, const std::vector<Tensor> &operands, int64_t rows) {
+    std::vector<EncodedOperand> encoded;
+    for (const auto &codec : kernel.codecs) {
+      const Tensor &payload = operands[codec->operand];
+      EncodedOperand one{codec->operand, {}};
+      static_cast<LibraryCall &>(one.codec) =
+          codecCall(*codec, rows, {payload.dtype, payload.shape, payload.strides});
+      one.codec.data.resize(one.codec.operands.size());
+      one.codec.data[1 - codecRows(one.codec)] = payload.data;
+      encoded.push_back(std::move(one));
+    }
+    return encoded;
+  }
+
   Status libraryLaunch(const CallFrame &frame, const fb::LaunchT &launch,
                        const LibraryKernel &library, Command &command) {
     const fb::LibraryCallT &call = *in.program->kernels[launch.kernel]->library;
@@ -319,8 +345,8 @@ private:
       estimate = in.times->ofLibrary(arguments);
       usedBytes = cost::bytesOf(arguments);
     }
-    ASSIGN_OR_RETURN(command.op,
-                     resolveLibrary(arguments, {in.threads, in.queryBlock, in.matmuls}));
+    ASSIGN_OR_RETURN(command.op, resolveLibrary(arguments, {in.threads, in.queryBlock, in.matmuls,
+                                                            frame.calls + "/" + command.name}));
     return {};
   }
 

@@ -4,6 +4,7 @@
 //===----------------------------------------------------------------------===//
 #include "Operations.h"
 #include "braid/Base/CollectiveKind.h"
+#include "braid/Base/MatmulForm.h"
 #include "braid/Base/StatusMacros.h"
 
 #include <algorithm>
@@ -318,7 +319,13 @@ struct CpuKernel {
   Result<LibraryCommand> (*resolve)(const LibraryArguments &a, const CpuResources &r);
 };
 constexpr CpuKernel kCpuKernels[] = {
-    {"matmul", [](auto &a, auto &r) { return ready(resolveMatmul(a, r.threads, *r.matmuls)); }},
+    {"matmul",
+     [](auto &a, auto &r) {
+       return a[MatmulForm::lhsOperand].dtype == DType::i8
+                  ? resolveInt8Matmul(a, r.threads)
+                  : ready(resolveMatmul(a, r.threads, *r.matmuls));
+     }},
+    {"quantize_rows", [](auto &a, auto &r) { return resolveQuantizeRows(a, r.threads); }},
     {"attention",
      [](auto &a, auto &r) { return ready(resolveAttention(a, r.threads, r.queryBlock)); }},
     {"rotary_table", [](auto &a, auto &r) { return ready(resolveRotaryTable(a, r.threads)); }},
@@ -330,8 +337,9 @@ constexpr CpuKernel kCpuKernels[] = {
     {"reduce_dims", [](auto &a, auto &r) { return resolveReduceDims(a, r.threads); }},
     {"last_token", [](auto &a, auto &) { return resolveLastToken(a); }},
     {"encode", [](auto &a, auto &r) { return resolveEncode(a, r.threads); }},
-    {"decode", [](auto &a, auto &r) { return resolveDecode(a, false, r.threads); }},
-    {"decode_sum", [](auto &a, auto &r) { return resolveDecode(a, true, r.threads); }},
+    {"decode", [](auto &a, auto &r) { return resolveDecode(a, r.threads); }},
+    {"decode_sum", [](auto &a, auto &r) { return resolveDecode(a, r.threads); }},
+    {"fake_quantize", [](auto &a, auto &r) { return resolveFakeQuantize(a, r); }},
     {"append",
      [](auto &a, auto &) -> Result<LibraryCommand> { return {std::make_shared<Append>(a)}; }},
 };

@@ -42,12 +42,22 @@ struct ExecutionContext {
   }
 };
 
+/// What one half of a collective loses by the encodings that a table gives it: sums over runs of
+/// the squares of what is encoded, and of what comes back less that.
+struct EncodingErrors {
+  std::string identity; ///< of the collective: "@main/@layer#3/mlp.down"
+  bool gather = false;  ///< which half
+  double squares = 0, errorSquares = 0;
+};
+
 /// A resolved launch of a library kernel.
 class LibraryRun {
 public:
   virtual ~LibraryRun() = default;
   /// Failures are reported through the context's control.
   virtual void run(const NamedCommand &source, ExecutionContext &context) const = 0;
+  /// Those of a kernel that has them. Runs add to them.
+  virtual EncodingErrors *errors() const { return nullptr; }
 };
 using LibraryCommand = std::shared_ptr<const LibraryRun>;
 
@@ -55,6 +65,7 @@ struct CpuResources {
   int64_t threads = 1;
   int64_t queryBlock = 1;         ///< of the VectorKernels in use
   MatmulCache *matmuls = nullptr; ///< for matmuls
+  std::string identity = {};      ///< of the collective that the command belongs to
 };
 Result<LibraryCommand> resolveLibrary(const LibraryArguments &arguments,
                                       const CpuResources &resources);
@@ -74,8 +85,23 @@ int64_t shareOut(double flops, int64_t grain, int64_t members);
 Result<LaunchCommand> resolveLaunch(KernelFunction function, const std::vector<Tensor> &operands,
                                     const std::vector<bool> &rowOperand, int64_t rows,
                                     int64_t threads);
+/// The payload of an operand of a generated kernel; its rows have no address.
+struct EncodedOperand {
+  size_t operand;
+  LibraryArguments codec;
+};
+/// As resolveLaunch, of a kernel with codecs. Their operands are payloads, not row operands. Runs
+/// the kernel on blocks of rows that stay in a cache, between the codecs and memory of its own.
+Result<LibraryCommand> resolveCodecLaunch(KernelFunction function,
+                                          const std::vector<Tensor> &operands,
+                                          const std::vector<bool> &rowOperand,
+                                          const std::vector<EncodedOperand> &encoded, int64_t rows,
+                                          int64_t threads);
 Result<MatmulCommand> resolveMatmul(const LibraryArguments &a, int64_t threads,
                                     MatmulCache &matmuls);
+/// A matmul of i8.
+Result<LibraryCommand> resolveInt8Matmul(const LibraryArguments &a, int64_t threads);
+Result<LibraryCommand> resolveQuantizeRows(const LibraryArguments &a, int64_t threads);
 /// An operand of one dimension, i32 or i64; null if it is not given.
 Integers integersOf(const LibraryArguments &a, const char *operand);
 Result<AttentionCommand> resolveAttention(const LibraryArguments &a, int64_t threads,
@@ -88,8 +114,9 @@ Result<GatherCommand> resolveGather(const LibraryArguments &a, int64_t threads);
 Result<PositionIdsCommand> resolvePositionIds(const LibraryArguments &a);
 AppendCommand resolveAppend(const LibraryArguments &a);
 Result<LibraryCommand> resolveEncode(const LibraryArguments &a, int64_t threads);
-/// decode_sum if it `sums`, else decode.
-Result<LibraryCommand> resolveDecode(const LibraryArguments &a, bool sums, int64_t threads);
+/// decode and decode_sum.
+Result<LibraryCommand> resolveDecode(const LibraryArguments &a, int64_t threads);
+Result<LibraryCommand> resolveFakeQuantize(const LibraryArguments &a, const CpuResources &r);
 Result<CopyCommand> resolvePart(const LibraryArguments &a);
 Result<CopyCommand> resolveCopy(const Tensor &source, const Tensor &dest);
 

@@ -221,6 +221,8 @@ Status Execution::readOutput(const std::string &name, void *data, size_t bytes) 
 
 void Execution::resetStatistics() {
   state.runs.clear();
+  for (EncodingErrors *errors : state.encodingErrors())
+    errors->squares = errors->errorSquares = 0;
   if (state.prediction)
     state.prediction->clear();
 }

@@ -32,7 +32,8 @@ static bool operator==(const Slice &a, const Slice &b) {
 /// Whether two entries' parameters are the same memory.
 static bool operator==(const Parameter &a, const Parameter &b) {
   auto fields = [](const Parameter &p) {
-    return std::tie(p.name, p.dtype, p.init, p.globalShape, p.sharding.dims, p.on.axes);
+    return std::tie(p.name, p.dtype, p.init, p.globalShape, p.sharding.dims, p.on.axes,
+                    p.quantized);
   };
   return fields(a) == fields(b) && a.slices == b.slices;
 }
@@ -416,7 +417,7 @@ Status Model::State::uploadWeights(WeightSource &source,
       auto upload = [&](const Box &chunk, int64_t begin) -> Status {
         const auto bytes = static_cast<size_t>(elementsOf(chunk) * size);
         ASSIGN_OR_RETURN(std::byte * staged, device->stage(bytes));
-        RETURN_IF_ERROR(source.read(parameter, chunk, staged));
+        RETURN_IF_ERROR(readParameter(source, parameter, chunk, staged));
         return device->uploadStaged(rank, i, static_cast<size_t>(begin * size), bytes);
       };
       if (values[rank][i].isHere)

@@ -88,6 +88,8 @@ struct Execution::State {
   /// Makes the ranks' next run one of this entry.
   void enter();
   nlohmann::ordered_json report() const;
+  /// Of the kernels of this process's ranks that have them.
+  std::vector<EncodingErrors *> encodingErrors() const;
   /// Whether there is a trace of a run.
   Status checkTrace() const;
 };

@@ -48,6 +48,40 @@ static Json choiceOf(const CollectiveInfo &info) {
   return json;
 }
 
+std::vector<EncodingErrors *> Execution::State::encodingErrors() const {
+  std::vector<EncodingErrors *> all;
+  for (int64_t r : programs.ranks())
+    for (const auto &queue : programs[r].queues)
+      for (const Command &command : queue)
+        if (auto *library = std::get_if<LibraryCommand>(&command.op))
+          if (EncodingErrors *errors = (*library)->errors())
+            all.push_back(errors);
+  return all;
+}
+
+/// Over all ranks and runs, by collective and half. JSON has null for an infinity or a NaN.
+static Json errorsOf(const std::vector<EncodingErrors *> &all) {
+  std::map<std::pair<std::string, bool>, EncodingErrors> sums;
+  std::vector<const EncodingErrors *> order; // in which collectives first occur
+  for (const EncodingErrors *errors : all) {
+    auto [sum, isNew] = sums.try_emplace({errors->identity, errors->gather}, *errors);
+    if (isNew) {
+      order.push_back(&sum->second);
+      continue;
+    }
+    sum->second.squares += errors->squares;
+    sum->second.errorSquares += errors->errorSquares;
+  }
+  Json json = Json::array();
+  for (const EncodingErrors *sum : order) {
+    json.push_back({{"identity", sum->identity},
+                    {"half", sum->gather ? "gather" : "reduce"},
+                    {"squares", sum->squares},
+                    {"error_squares", sum->errorSquares}});
+  }
+  return json;
+}
+
 nlohmann::ordered_json Execution::State::report() const {
   const Model::State &m = *model;
   const Manifest &manifest = m.bundle->manifest();
@@ -191,6 +225,9 @@ nlohmann::ordered_json Execution::State::report() const {
                  {"replicated_parameters", replicated},
                  {"collectives", collectives},
                  {"per_rank", perRank}});
+  if (const std::vector<EncodingErrors *> errors = encodingErrors();
+      !errors.empty() && !m.processes)
+    report["encoding_errors"] = errorsOf(errors);
   if (prediction)
     report["prediction"] =
         prediction->figures().json(quantile(times, 0.5) * 1e-9, inSeconds(runs.leastNs()));

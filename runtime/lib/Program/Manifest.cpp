@@ -189,6 +189,14 @@ Status Manifest::verify() const {
   RETURN_IF_ERROR(claim("program", programMember));
   if (checkTolerance && !(*checkTolerance > 0))
     return Status::error("expects a check_tolerance above 0, got ", *checkTolerance);
+  if (encodedFor) {
+    int64_t ranks = 0;
+    for (int64_t ofHost : encodedFor->ranksOfHosts)
+      ranks = ofHost < 1 || ofHost > Mesh::kMaxRanks ? -1 : ranks < 0 ? ranks : ranks + ofHost;
+    if (ranks != mesh.numRanks())
+      return Status::error("expects the ranks of hosts in encoded_for to be the ", mesh.numRanks(),
+                           " of the mesh");
+  }
   if (!moduleMember.empty())
     RETURN_IF_ERROR(claim("module", moduleMember));
   std::set<std::string> targets;

@@ -153,6 +153,7 @@ Status verifyKernels(const program::Program &program) {
     RETURN_IF_ERROR(verifyInPlace(*kernel).within("kernel " + inQuotes(symbol)));
     if (kernel->library())
       RETURN_IF_ERROR(verifyLibraryCall(*kernel).within("kernel " + inQuotes(symbol)));
+    RETURN_IF_ERROR(verifyCodecs(*kernel).within("kernel " + inQuotes(symbol)));
     if (kernel->row_work())
       for (const program::RowWork *work : *kernel->row_work())
         if (work->operation()->size() == 0)

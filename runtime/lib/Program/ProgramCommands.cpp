@@ -65,6 +65,12 @@ Status verifyLaunch(const program::Launch &op, const program::Program &program, 
     CheckedView view = views.take(*op.operands()->Get(i), role, access);
     if (!views.ok())
       return views.status;
+    if (const program::OperandCodec *codec = codecOf(kernel, i)) {
+      if (op.row_operand()->Get(i))
+        return Status::error(role, ": expects a payload to be no row operand");
+      RETURN_IF_ERROR(verifyPayload(*codec, op.rows(), view).within(role));
+      continue;
+    }
     if (op.row_operand()->Get(i) && (view.rank() == 0 || view.shape[0] != op.rows()))
       return Status::error(role, ": expects ", op.rows(), " rows, got shape ",
                            shapeString(view.shape));

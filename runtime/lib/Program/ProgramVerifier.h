@@ -85,6 +85,13 @@ struct ArgumentUse {
 /// By argument number. A map, since a hostile program may claim any number of arguments.
 using ArgumentUses = std::map<uint32_t, ArgumentUse>;
 
+/// Checks the codecs of a kernel's operands.
+Status verifyCodecs(const program::Kernel &kernel);
+/// The codec of an operand of a verified kernel, or null; and whether a view is a payload of the
+/// rows of a launch.
+const program::OperandCodec *codecOf(const program::Kernel &kernel, uint32_t operand);
+Status verifyPayload(const program::OperandCodec &codec, int64_t rows, const OperandType &view);
+
 /// Checks one command on its own; `uses` collects its uses of arguments.
 class CommandVerifier {
 public:

@@ -54,6 +54,7 @@ Status openMachine(const std::string &given, RunOptions &options) {
     return Status::error("--machine expects a file that `braid calibrate` wrote, got '",
                          machine->name, "', which has no rates of a processor");
   options.world.machine = std::make_shared<const cost::Machine>(std::move(*machine));
+  options.machine = path;
   return {};
 }
 
@@ -125,6 +126,12 @@ std::optional<int> parseCommandLine(int argc, const char *const *argv, const Run
       ->type_name("NAME=FILE.npy|DIR")
       ->take_all()
       ->allow_extra_args(false)
+      ->group(values);
+  app.add_option("--encodings", options.encodings,
+                 "of a program that was compiled with --quantize table: how its collectives would "
+                 "travel, such as '*=int8:128' or 'mlp.down=int4:128/none'; the last pattern that "
+                 "matches counts")
+      ->type_name("PATTERN=ENCODING,...")
       ->group(values);
   app.add_option("--inputs-from", options.inputsFrom,
                  "where ranks are processes on several hosts: only the process of rank 0 reads "

@@ -4,6 +4,7 @@
 //===----------------------------------------------------------------------===//
 #include "ProgramOutline.h"
 #include "braid/Base/Algorithm.h"
+#include "braid/Base/Encoding.h"
 #include "braid/Program/Program.h"
 
 // flatc writes a default label into switches over all enumerators.
@@ -158,8 +159,8 @@ private:
            std::to_string(view.position->stride_bytes) + " bytes";
   }
 
-  void operand(OutlineCommand &command, const char *role, const std::unique_ptr<fb::ViewT> &view,
-               bool written = false) {
+  void operand(OutlineCommand &command, const std::string &role,
+               const std::unique_ptr<fb::ViewT> &view, bool written = false) {
     if (view)
       command.operands.push_back({role, memoryOf(*view) + placeOf(*view),
                                   static_cast<DType>(view->dtype), view->shape, written});
@@ -247,8 +248,20 @@ private:
     command.details.emplace_back("kernel", "@" + kernel.symbol);
     command.details.emplace_back("rows", std::to_string(launch.rows));
     const size_t numInputs = launch.operands.size() - kernel.num_outputs;
-    for (size_t i = 0; i < launch.operands.size(); ++i)
-      operand(command, "", launch.operands[i], i >= numInputs);
+    for (size_t i = 0; i < launch.operands.size(); ++i) {
+      const fb::OperandCodecT *codec = codecOf(kernel, i);
+      operand(command, codec ? encodingOf(*codec) : "", launch.operands[i], i >= numInputs);
+    }
+  }
+
+  /// "int8:128", "sum of 4 int8:128".
+  static std::string encodingOf(const fb::OperandCodecT &codec) {
+    const std::vector<int64_t> &integers = codec.codec->integers;
+    const Result<Encoding> encoding = Encoding::fromCode(static_cast<uint32_t>(integers.front()));
+    const std::string name = encoding.ok() ? encoding->str() : "?";
+    return codec.codec->name == "decode_sum"
+               ? "sum of " + std::to_string(integers.back()) + " " + name
+               : name;
   }
 
   void fillLibraryLaunch(OutlineCommand &command, const fb::LaunchT &launch,

@@ -9,6 +9,7 @@
 #include "CommandLine.h"
 #include "OutputFiles.h"
 #include "RunHosts.h"
+#include "braid/Base/EncodingTable.h"
 #include "braid/Base/StatusMacros.h"
 #include "braid/Runtime/Files.h"
 #include "braid/Runtime/Npy.h"
@@ -134,6 +135,12 @@ private:
                              shapeString(tensor.shape), " in '", path, "'");
       inputs[inputName] = std::move(tensor);
     }
+    if (!options.encodings.empty()) {
+      EncodingTable table = EncodingTable::of(entry->operands);
+      RETURN_IF_ERROR(table.set(options.encodings).within("--encodings"));
+      for (const EncodingTable::Entry &one : table.entries)
+        inputs[one.operand()] = one.codes();
+    }
     std::string missing;
     for (const EntryValue &operand : entry->operands) {
       if (inputs.count(operand.name) || getsInputs())
@@ -241,9 +248,30 @@ private:
     return createUcxCommunicator(*bundle, given);
   }
 
+  /// Encodings that are faster between hosts need not be on one.
+  void warnOfOtherPlace(const Communicator *communicator) const {
+    const Manifest &manifest = bundle->manifest();
+    const int64_t here = communicator ? communicator->ranksOfHost() : manifest.mesh.numRanks();
+    if (!manifest.encodedFor || manifest.encodedFor->ranksOfHosts.front() == here)
+      return;
+    const EncodedFor &place = *manifest.encodedFor;
+    auto count = [](int64_t number, const char *of) {
+      return std::to_string(number) + " " + of + (number == 1 ? "" : "s");
+    };
+    std::fprintf(stderr,
+                 "%s: warning: collectives are encoded where that is faster on '%s' with %s on the "
+                 "first of %s; with %s on it they may take longer than without encodings\n",
+                 hooks.program.c_str(), place.machine.c_str(),
+                 count(place.ranksOfHosts.front(), "rank").c_str(),
+                 count(static_cast<int64_t>(place.ranksOfHosts.size()), "host").c_str(),
+                 count(here, "rank").c_str());
+  }
+
   Status execute() {
     WorldOptions worldOptions = options.world;
     ASSIGN_OR_RETURN(worldOptions.communicator, meet());
+    if (isFirst())
+      warnOfOtherPlace(worldOptions.communicator.get());
     if (worldOptions.communicator) {
       worldOptions.machine = nullptr; // which it has
     }

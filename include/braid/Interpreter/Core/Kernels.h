@@ -44,6 +44,12 @@ struct MatmulOperands {
 /// Error when a count is outside of the capacity.
 Result<Tensor> matmul(const MatmulOperands &operands);
 
+/// Rows of 8-bit integers with a scale each (braid/Base/RowQuantization.h).
+struct QuantizedRows {
+  Tensor values, scales; ///< i8 of the input's shape, and f32 without its last dimension
+};
+QuantizedRows quantizeRows(const Tensor &input);
+
 /// result[b, s, h, :] = softmax over t of (scale * query[b, s, h, :] . key[b, t, h', :]) applied to
 /// value[b, t, h', :] with h' = h / (heads / kv_heads). Key t takes part when mask[b, t] is not 0,
 /// t < valid_length[b] and, if causal, t <= s + position_offset[b]; operands that are null restrict

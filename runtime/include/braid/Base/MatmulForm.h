@@ -16,7 +16,8 @@
 // - counts [groups] come with lhs [groups, capacity, k] and rhs [groups, k, n]: counts[g] rows of
 //   group g are valid, and the others become zeros in out.
 // - Operands of i8 come with lhs_scale, one factor for each row of out, and rhs_scale, one for each
-//   column (the shape of bias): the sum of products, exact, is multiplied by both.
+//   column (the shape of bias): the sum of products, exact in i32, is multiplied by the first, then
+//   by the second, in f32 or wider.
 // - The rows of lhs and out have any stride, and so have the blocks of rows around them: leading
 //   dimensions that more than two strides lead through are refused.
 //

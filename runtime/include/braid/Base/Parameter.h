@@ -32,14 +32,20 @@ struct Slice {
 /// The distribution of random weights (RandomWeights.cpp).
 enum class Init : int8_t { normal = 0, ones, zeros };
 
+/// What of its quantized matrix a parameter is (RowQuantization.h).
+enum class QuantizedPart : int8_t { values = 0, scales };
+
 struct Parameter {
   std::string name;
   DType dtype = DType::f32;
   Init init = Init::normal;
   std::vector<int64_t> globalShape;
   Sharding sharding; ///< of the parameter over the mesh
+  /// Of the parameter; with `quantized`, of the f32 matrix [out, in] that the loader quantizes.
   std::vector<Slice> slices;
   RankSet on = {}; ///< the ranks that have it
+  /// `values` are [out, in] of i8, `scales` [out] of f32.
+  std::optional<QuantizedPart> quantized = std::nullopt;
 
   const std::vector<int64_t> &shardedShape() const { return globalShape; }
 };

@@ -19,8 +19,13 @@ namespace braid::runtime {
 /// the message.
 Status verifyShape(const std::vector<int64_t> &shape, DType dtype);
 
+/// The parameter that the slices of a quantized one describe: its matrix in f32, with as many
+/// columns as the slices reach. Any other parameter is its own.
+Parameter sourceOf(const Parameter &parameter);
+
 /// Checks ranks and permutations, that slices lie inside their tensor and the parameter, and that
-/// no two overlap. The message names the slice; callers add the parameter.
+/// no two overlap, and the type of a quantized parameter. The message names the slice; callers add
+/// the parameter.
 Status verifySlices(const Parameter &parameter);
 
 /// The checks of every WeightSource before it reads: the parameter as above, and that the box lies

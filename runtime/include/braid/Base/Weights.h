@@ -41,9 +41,9 @@ public:
   virtual std::vector<TensorInfo> tensors() const = 0;
 
   /// Copies the box `box` of `parameter`, in global coordinates, to `dest`, row-major, in the
-  /// parameter's dtype; bf16 and f16 tensors are widened for a parameter of f32. Errors: a tensor
-  /// is missing, or differs in shape or dtype from what the slice expects. Several threads may read
-  /// at once.
+  /// parameter's dtype; bf16 and f16 tensors are widened for a parameter of f32. A quantized
+  /// parameter is read by readParameter. Errors: a tensor is missing, or differs in shape or dtype
+  /// from what the slice expects. Several threads may read at once.
   virtual Status read(const Parameter &parameter, const Box &box, void *dest) = 0;
   /// The files that read() needs; ranks that are processes close all others.
   virtual std::vector<int> descriptors() const { return {}; }
@@ -54,6 +54,11 @@ HostTensor defaultInput(const EntryValue &operand);
 /// A random operand: a function of (seed, name, index) only. Integers are in [0, below); without
 /// such a bound they are an error. Floats are normal with deviation 1.
 Result<HostTensor> randomInput(const EntryValue &operand, uint64_t seed);
+
+/// Copies a box of a parameter to `dest`, and quantizes the rows of the matrix that it is made of
+/// if it is `quantized`: as a whole, also where the box has a part of them. A number there that is
+/// not finite is an error.
+Status readParameter(WeightSource &source, const Parameter &parameter, const Box &box, void *dest);
 
 /// Reads a rank's shard of a parameter; nothing where the rank does not have it.
 Status loadParameter(WeightSource &source, const Mesh &mesh, int64_t rank,

@@ -62,6 +62,16 @@ struct MemoryPoint {
   double copyBytesPerSecond = 0; ///< read and written together
 };
 
+/// The library kernels encode, decode and decode_sum of an encoding, for a tensor of f32. Elements
+/// are those of the tensor.
+struct CodecPoint {
+  std::string encoding; ///< "int8:128"
+  int64_t elements = 0;
+  double encodeElementsPerSecond = 0, decodeElementsPerSecond = 0;
+  /// Of each payload that decode_sum adds behind the first one.
+  double addElementsPerSecond = 0;
+};
+
 /// What each core does while `busyCores` of them compute.
 struct ComputeRates {
   int64_t busyCores = 0;
@@ -73,6 +83,8 @@ struct ComputeRates {
   /// Of a kernel on rows: the part of the shorter one of its arithmetic and its traffic that goes
   /// on beside the longer one; null: all of it.
   std::optional<double> rowOverlapEfficiency;
+  /// Every combination of encodings and sizes.
+  std::vector<CodecPoint> codecs;
 };
 
 /// What the executor spends besides computing and moving bytes.

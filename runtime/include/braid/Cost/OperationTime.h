@@ -35,12 +35,16 @@ public:
   OperationTimes(OperationTimes &&) noexcept;
 
   /// A kernel of the library. On a processor: a matmul by its size (one of a batch after the
-  /// other); attention by query rows, keys and head size; the others as rows, with the kernel's
-  /// name as the operation if the file has its rate, or else by their traffic alone.
+  /// other); attention by query rows, keys and head size; encode, decode and decode_sum by their
+  /// encoding and elements; the others as rows, with the kernel's name as the operation if the file
+  /// has its rate, or else by their traffic alone.
   Result<double> ofLibrary(const runtime::LibraryCall &call) const;
   /// A kernel on rows: the longer of its arithmetic, whose operations add up, and its traffic.
+  /// `codecs` are the calls of encode, decode and decode_sum that it does on its rows instead of
+  /// reading or writing them, which are arithmetic.
   Result<double> ofRows(const RowWork &workOfRow, double rows, double bytesRead,
-                        double bytesWritten) const;
+                        double bytesWritten,
+                        const std::vector<runtime::LibraryCall> &codecs = {}) const;
   Result<double> ofCopy(double bytes) const;
 
 private:

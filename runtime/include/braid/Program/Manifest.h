@@ -34,6 +34,23 @@ struct KernelLibrary {
   std::string launchesMember = {}, sourceMember = {};
 };
 
+/// The machine for which collectives were encoded where that is faster on it.
+struct EncodedFor {
+  std::string machine;               ///< its name
+  std::vector<int64_t> ranksOfHosts; ///< of each host, in the order of ranks
+};
+
+/// A promise on the error of encoded collectives, and how it was kept when they were chosen. Values
+/// are those of one batch: of `cosine` the mean over the rows of a result, else over all of it.
+struct ErrorBudget {
+  std::string metric;      ///< "cosine", "relative-l2", "kl" or "perplexity"
+  double bound = 0;        ///< of the mean over batches
+  double measured = 0;     ///< that mean
+  double percentile95 = 0; ///< 95 of 100 batches are at least as good
+  int64_t batches = 0;
+  std::string encodings; ///< as --quantize takes them
+};
+
 struct Manifest {
   static constexpr int64_t kFormatVersion = 1;
   int64_t formatVersion = kFormatVersion;
@@ -47,6 +64,9 @@ struct Manifest {
   /// Relative L2 distance from the results of the model without encodings that `--check` allows,
   /// greater than 0; none where nothing is encoded.
   std::optional<double> checkTolerance = {};
+  /// None where nothing is encoded, or all is that was asked for.
+  std::optional<EncodedFor> encodedFor = {};
+  std::optional<ErrorBudget> errorBudget = {}; ///< that encodings were chosen under
   std::string moduleMember; ///< module as MLIR bytecode for --check reference; empty when stripped
 
   /// Checks everything that does not need the members: names, shapes against shardings and slices,

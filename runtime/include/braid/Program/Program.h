@@ -18,6 +18,7 @@
 namespace braid::program {
 struct AxisRefT;
 struct KernelT;
+struct OperandCodecT;
 struct Program;
 struct ProgramT;
 } // namespace braid::program
@@ -44,7 +45,7 @@ struct QueueInfo {
 std::vector<QueueInfo> queuesOf(const program::ProgramT &program);
 
 /// The program version that this version of Braid writes and reads.
-constexpr uint32_t kProgramVersion = 4;
+constexpr uint32_t kProgramVersion = 5;
 
 /// Limits of a verified program. There is one compute queue, and at most one for copies.
 constexpr size_t kMaxCommunicationQueues = 8, kMaxQueues = kMaxCommunicationQueues + 2;
@@ -80,6 +81,13 @@ Status verifyProgram(const Bytes &program, const Manifest &manifest);
 
 /// The descriptor of a library kernel of a verified program; null for a generated kernel.
 const LibraryKernel *libraryKernelOf(const program::KernelT &kernel);
+/// The codec of an operand of a generated kernel; null where launches do not encode it.
+const program::OperandCodecT *codecOf(const program::KernelT &kernel, size_t operand);
+/// The call of a codec between a payload and the rows of a launch, which have no address. It was
+/// not checked, unless the program was verified.
+LibraryCall codecCall(const program::OperandCodecT &codec, int64_t rows, OperandType payload);
+/// The place of the rows in the call of a codec.
+size_t codecRows(const LibraryCall &codec);
 /// The names of a kernel's operands in messages, in order.
 std::vector<std::string> operandNames(const program::KernelT &kernel);
 std::vector<AxisRef> axesOf(const std::vector<std::unique_ptr<program::AxisRefT>> &axes);

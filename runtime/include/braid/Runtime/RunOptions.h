@@ -20,11 +20,13 @@ struct RunOptions {
   std::string model; ///< a bundle, or any file that RunHooks::open takes
   std::string target = "cpu";
   WorldOptions world;
+  std::string machine; ///< the file or name of world.machine; empty: none
   std::string entry;   ///< empty: the only one
   std::string weights; ///< empty: none given
   std::optional<uint64_t> randomWeights;
   std::vector<std::pair<std::string, std::string>> inputs; ///< name, path of a .npy file
   std::optional<uint64_t> randomInputs;
+  std::string encodings; ///< of a program with a table of them (EncodingTable::set)
   /// Values of states before a run: name and path of a .npy file, or an empty name and a directory
   /// of NAME.npy files. A state without a value is zeros.
   std::vector<std::pair<std::string, std::string>> states;

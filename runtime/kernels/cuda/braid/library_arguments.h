@@ -3,13 +3,20 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// The arguments of the kernels of library.cuh: each takes one of these structures by value. Both
-// the kernels and the runtime that launches them include this, so it uses built-in types only.
+// The arguments of the kernels of library.cuh and codec.cuh: each takes one of these structures by
+// value. Both the kernels and the runtime that launches them include this, so it uses built-in
+// types only.
 // Strides are in elements unless they say bytes.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_CUDA_LIBRARY_ARGUMENTS_H
 #define BRAID_CUDA_LIBRARY_ARGUMENTS_H
+
+#ifdef __CUDACC__
+#define BRAID_HOST_AND_DEVICE __host__ __device__
+#else
+#define BRAID_HOST_AND_DEVICE
+#endif
 
 namespace braid {
 namespace library {
@@ -40,10 +47,15 @@ struct Call {
   long long rows, part, parts;
 };
 
-/// The first id, count or position that is out of bounds; zeros if there is none.
+/// The first id, count or position that is out of bounds, or part of a payload that is not what is
+/// expected; zeros if there is none.
 struct Fault {
   unsigned long long command; ///< as given by the launch
   long long value, position;
+  // Of payloads.
+  long long elements = 0;  ///< of the group that has a spike at `value` in row `position`; else 0
+  unsigned header[4] = {}; ///< of part `position`, where the same part of the first sender has
+                           ///< `value` rows
 };
 
 /// A vector, or one dimension of a tensor, of i32 or i64.
@@ -155,6 +167,44 @@ struct Reduce {
   int numSources;
   int kind;  ///< 0 sum, 1 max, 2 min; a NaN in any source gives NaN
   int dtype; ///< f32, f16, bf16, f64, i32, i64, i8, as program.fbs numbers them
+};
+
+/// Divides numbers below 2^31: n * multiplier >> shift.
+struct Divisor {
+  unsigned divisor, multiplier;
+  int shift;
+};
+
+/// The lanes of a warp that encode a group, each 8 of its elements at a time: a power of two.
+BRAID_HOST_AND_DEVICE constexpr int codecLanes(long long group) {
+  int lanes = 2;
+  while (lanes < 32 && lanes * 8 < group)
+    lanes *= 2;
+  return lanes;
+}
+/// The elements of a row that a warp decodes, or casts.
+constexpr int kCodecElements = 32 * 8;
+
+/// A tensor and its payload (braid/Base/Encoding.h). To encode, each warp has 32 / codecLanes
+/// groups of a row, of those rows too that pad the last parts; with nvfp4, each block has a row. To
+/// decode, and for casts, each warp has kCodecElements of a row.
+struct Codec {
+  void *tensor;
+  long long rowBytes; ///< from one row of the tensor to the next
+  unsigned char *payload;
+  long long partStride, payloadRowBytes, codesOffset, partBytes; ///< bytes
+  long long rows;                                                ///< of the tensor
+  unsigned columns, groups, parts, warps;
+  Divisor rowsPerPart, warpsPerRow;
+  int groupHeaderBytes;
+  int alignedTensor;  ///< every eighth element of a row begins at a multiple of 16 bytes
+  int alignedPayload; ///< parts begin at multiples of 4 bytes
+  unsigned header[4]; ///< of a part; the rows are those of a part that is full
+  // To decode.
+  unsigned senders; ///< whose payloads follow each other and are added
+  int mayBeAbsent;  ///< a part with a header of zeros
+  Fault *fault;
+  unsigned long long command;
 };
 
 } // namespace library
