@@ -4,6 +4,7 @@
 in a random order, matmuls and collectives as plain loops. Results are compared with the interpreter's."""
 import json
 
+import numpy as np
 import pytest
 
 import braidtest
@@ -112,3 +113,62 @@ def test_code_of_a_gpu_is_refused(imported, tmp_path):
     result = braidtest.braid("run", bundle, "--target", "cuda", "--cuda-library", NULL_DEVICE, *arguments,
                              expect=braidtest.BAD_INPUT)
     assert "this is code for a GPU" in result.err
+
+
+# --- encodings
+
+# Ranks that have different rows, which the group does not divide, and a permute after which some ranks have received nothing. GPU
+# kernels compute nothing else, so that they must give the CPU's bits.
+EXCHANGES = """
+comm.mesh @mesh <tp = RANKS>
+func.func @main(
+    %x: tensor<7x200xTYPE> {nn.name = "x", comm.global_type = tensor<ROWSx200xTYPE>, comm.sharding = #comm.sharding<@mesh, [{tp}, {}]>})
+    -> (tensor<7x200xTYPE> {nn.name = "y", comm.global_type = tensor<7x200xTYPE>, comm.sharding = #comm.sharding<@mesh, [{}, {}]>})
+    attributes {nn.entry} {
+  %s = comm.all_reduce sum(%x) over <@mesh, {tp}> role "sum" : tensor<7x200xTYPE>
+  %p = comm.permute(%x) pairs [0 -> 1] over <@mesh, {tp}> role "shift" : tensor<7x200xTYPE>
+  %a = nn.add %s, %p : tensor<7x200xTYPE>, tensor<7x200xTYPE> -> tensor<7x200xTYPE>
+  %y = comm.all_reduce sum(%a) over <@mesh, {tp}> role "again" : tensor<7x200xTYPE>
+  return %y : tensor<7x200xTYPE>
+}
+"""
+
+
+def run_encoded(bundle, inputs, out, *options):
+    braidtest.braid("run", bundle, *inputs, "--output", out, *options)
+    return (out / "y.npy").read_bytes()
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+@pytest.mark.parametrize("encoding", ["*=int8:128", "*=int4:128+spikes/int8:128", "*=fp6e2m3:64+hadamard32", "*=mxfp8e4m3", "*=nvfp4",
+                                      "sum=bf16,again=int3:40+zero-point+bf16-scale"])
+def test_exchanges_give_the_bits_of_the_cpu(tmp_path, ranks, encoding):
+    """Once, several times, and as a graph, of which the later runs are replays."""
+    module = tmp_path / "model.mlir"
+    module.write_text(EXCHANGES.replace("RANKS", str(ranks)).replace("ROWS", str(7 * ranks)).replace("TYPE", "f32"))
+    np.save(tmp_path / "x.npy", np.random.default_rng(3).standard_normal((7 * ranks, 200), np.float32))
+    inputs = ["--input", f"x={tmp_path / 'x.npy'}"]
+    braidtest.braid("compile", module, "--quantize", encoding, "-o", tmp_path / "cpu.braid")
+    expected = run_encoded(tmp_path / "cpu.braid", inputs, tmp_path / "cpu")
+    braidtest.braid("compile", module, "--quantize", encoding, "--target", "cuda:sm_90a", "-o", tmp_path / "gpu.braid")
+    braidtest.run("braid-test-cuda-on-host", tmp_path / "gpu.braid", "-o", tmp_path / "host.braid")
+    cuda = ["--target", "cuda", "--cuda-library", NULL_DEVICE]
+    for number, options in enumerate([["--transport", "threads"], ["--transport", "nccl", "--repeat", 2],
+                                      ["--transport", "threads", "--cuda-graph", "--repeat", 3]]):
+        assert run_encoded(tmp_path / "host.braid", inputs, tmp_path / f"cuda{number}", *cuda, *options) == expected, options
+
+
+QUANTIZED = [("smollm2", "f32", "tp=2", "*=int8:128"), ("minilm", "f32", "tp=4", "*=int4:128+spikes/int8:128"),
+             ("llama-layer", "bf16", "tp=2", "*=int8:128"), ("llama-layer", "f16", "tp=4", "*=mxfp8e4m3")]
+
+
+@pytest.mark.parametrize("name, dtype, mesh, encoding", QUANTIZED)
+def test_quantized_program(imported, tmp_path, name, dtype, mesh, encoding):
+    """Against the model without encodings, by what the bundle allows: matmuls and kernels of rows have other roundings than the CPU's."""
+    module, arguments = imported(name)
+    stored = tmp_path / "model.mlir"
+    stored.write_text(module.read_text().replace("xf32>", f"x{dtype}>"))
+    braidtest.braid("compile", stored, "--mesh", mesh, "--quantize", encoding, "--target", "cuda:sm_90a", "-o", tmp_path / "gpu.braid")
+    braidtest.run("braid-test-cuda-on-host", tmp_path / "gpu.braid", "-o", tmp_path / "host.braid")
+    braidtest.braid("run", tmp_path / "host.braid", "--ranks", braidtest.ranks_of(mesh), "--target", "cuda", "--cuda-library", NULL_DEVICE,
+                    *arguments, "--check", "reference")

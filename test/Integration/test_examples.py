@@ -104,6 +104,20 @@ def test_two_hosts():
     check_two_hosts(["minilm"])
 
 
+def test_slow_link():
+    done = subprocess.run([ROOT / "examples/slow-link/run.sh", "--batch", "2"], capture_output=True, text=True, stdin=subprocess.DEVNULL,
+                          timeout=600)
+    if done.returncode == 77:
+        pytest.skip(done.stderr.strip().splitlines()[-1])
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert len(re.findall(r"check last_hidden_state against reference: .*: passed", done.stdout)) == 2, done.stdout
+    sent = {name: float(size) for name, size in re.findall(r"^(before|after) .* ([\d.]+) MiB", done.stdout, re.MULTILINE)}
+    # 32 bits, and 5 with 14 bytes for each group of 128.
+    assert sent["before"] / sent["after"] == pytest.approx(4 / (5 / 8 + 14 / 128), rel=0.01)
+    for name in "before", "after":
+        assert (BUILD / f"examples/slow-link/{name}.svg").read_text().startswith("<svg")
+
+
 @pytest.mark.long
 def test_two_hosts_with_both_models():
     check_two_hosts(["minilm", "smollm2"])

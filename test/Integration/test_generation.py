@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from braidtest import BAD_INPUT, BUILD, ROOT, braid, braid_run, run
+from clibrary import Runtime, load_model
 
 SCRIPT = ROOT / "examples/programs/generation.py"
 SPEC = importlib.util.spec_from_file_location("generation", SCRIPT)
@@ -46,50 +47,13 @@ def prompt():
     return np.random.default_rng(1).integers(0, VOCABULARY, (BATCH, PROMPT)).astype(np.int32)
 
 
-class Runtime:
-    """The C ABI, whose errors become exceptions."""
-
-    def __init__(self):
-        self.library = ctypes.CDLL(BUILD / "lib/libBraidRuntime.so")
-        self.library.braid_error_message.restype = ctypes.c_char_p
-
-    def __call__(self, function, *arguments):
-        error = ctypes.c_void_p()
-        if getattr(self.library, f"braid_{function}")(*arguments, ctypes.byref(error)):
-            message = self.library.braid_error_message(error).decode()
-            self.library.braid_error_free(error)
-            raise RuntimeError(message)
-
-    def make(self, function, *arguments):
-        made = ctypes.c_void_p()
-        self(function, *arguments, ctypes.byref(made))
-        return made
-
-
-class WorldOptions(ctypes.Structure):
-    """braid_world_options."""
-    _fields_ = [("size", ctypes.c_size_t), ("transport", ctypes.c_char_p), ("ranks", ctypes.c_int64),
-                ("threads_per_rank", ctypes.c_int64), ("time_limit_seconds", ctypes.c_double), ("trace", ctypes.c_int),
-                ("target", ctypes.c_char_p), ("cuda_graph", ctypes.c_int), ("pin", ctypes.c_int),
-                ("spin_microseconds", ctypes.c_double), ("cuda_library", ctypes.c_char_p)]
-
-
 class Model:
     """The model in this process; its entries keep the cache between runs."""
 
     def __init__(self, bundle, transport, **others):
         self.runtime = Runtime()
-        options = WorldOptions()
-        self.runtime.library.braid_world_options_init(ctypes.byref(options), ctypes.c_size_t(ctypes.sizeof(options)))
-        options.transport = transport.encode()
-        for name, value in others.items():
-            setattr(options, name, value)
-        opened = self.runtime.make("bundle_open", str(bundle).encode())
-        world = self.runtime.make("world_create", ctypes.byref(options))
-        self.model = self.runtime.make("model_load", world, opened)
+        self.model = load_model(self.runtime, bundle, transport, **others)
         self.runtime("model_random_weights", self.model, ctypes.c_uint64(SEED))
-        self.runtime.library.braid_world_free(world)
-        self.runtime.library.braid_bundle_free(opened)
         self.entries = {name: self.runtime.make("model_execution", self.model, name.encode())
                         for name in ("prefill", "decode", "whole")}
 

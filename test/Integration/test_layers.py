@@ -12,10 +12,10 @@ from braidtest import BUILD, ROOT
 
 # Folders of runtime/include/braid that a library's sources may include, directly or indirectly.
 BASE, PROGRAM = {"Base"}, {"Base", "Program"}
-FOLDERS = {"BraidBase": BASE, "BraidProgram": PROGRAM, "BraidLaunch": BASE | {"Runtime"}, "BraidCost": BASE,
+FOLDERS = {"BraidBase": BASE, "BraidProgram": PROGRAM, "BraidLaunch": BASE | {"Runtime"}, "BraidCost": BASE | {"Collective", "Cost"},
            "BraidCommDialect": BASE, "BraidNNDialect": BASE, "BraidRTDialect": BASE, "BraidInterpreterCore": PROGRAM, "BraidInterpreter": PROGRAM}
 # The Braid libraries that define all symbols that a library needs.
-NEEDS = {"BraidBase": [], "BraidProgram": ["BraidBase"], "BraidLaunch": ["BraidBase"], "BraidCost": ["BraidBase", "BraidCommDialect", "BraidNNDialect", "BraidRTDialect"],
+NEEDS = {"BraidBase": [], "BraidProgram": ["BraidBase"], "BraidLaunch": ["BraidBase"], "BraidCost": ["BraidBase", "BraidMachine", "BraidCommDialect", "BraidNNDialect", "BraidRTDialect"],
          "BraidCommDialect": ["BraidBase"],
          "BraidNNDialect": ["BraidBase", "BraidCommDialect"],
          "BraidRTDialect": ["BraidBase", "BraidCommDialect", "BraidNNDialect"],

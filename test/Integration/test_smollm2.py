@@ -10,6 +10,7 @@ import pytest
 import braidtest
 from conftest import Case
 from test_against_pytorch import check_case
+from test_encoded_models import QUANTIZED, check_encoded
 
 EXAMPLE = braidtest.ROOT / "examples" / "complete-text"
 
@@ -49,3 +50,8 @@ def test_smollm2_cpu(smollm2, tmp_path, mesh):
 @pytest.mark.long
 def test_smollm2_reference(smollm2, tmp_path):
     check_case(smollm2, "tp=3", "reference", tmp_path / "out")
+
+
+@pytest.mark.parametrize("how", ["explicit", pytest.param("pattern", marks=pytest.mark.long), pytest.param("path", marks=pytest.mark.long)])
+def test_smollm2_encoded(smollm2, ucx, tmp_path, how):
+    check_encoded(smollm2, "tp=3", QUANTIZED[how], tmp_path)

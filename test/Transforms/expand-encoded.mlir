@@ -90,5 +90,10 @@ func.func @others(%p: tensor<2x4x6x256xf32>, %a: tensor<4x64xbf16>, %b: tensor<4
   // CHECK: comm.permute(%{{.*}}) pairs [0 -> 1, 2 -> 3] over <@mesh, {tp}> role "k" : tensor<1x12688xi8>
   // CHECK: nn.decode %{{.*}} of f32 absent
   %k = comm.permute(%p) pairs [0 -> 1, 2 -> 3] over <@mesh, {tp}> role "k" {comm.encoding = #comm.encoding<"int8:128">} : tensor<2x4x6x256xf32>
+  // CHECK: comm.send(%{{.*}}) pairs [0 -> 1, 2 -> 3] over <@mesh, {tp}> tag 2 role "n" : tensor<1x12688xi8>
+  // CHECK: %[[N:.*]] = comm.recv pairs [0 -> 1, 2 -> 3] over <@mesh, {tp}> tag 2 role "n" : tensor<1x12688xi8>
+  // CHECK: nn.decode %[[N]] as <"int8:128"> of f32 absent
+  comm.send(%p) pairs [0 -> 1, 2 -> 3] over <@mesh, {tp}> tag 2 role "n" {comm.encoding = #comm.encoding<"int8:128">} : tensor<2x4x6x256xf32>
+  %n = comm.recv pairs [0 -> 1, 2 -> 3] over <@mesh, {tp}> tag 2 role "n" {comm.encoding = #comm.encoding<"int8:128">} : tensor<2x4x6x256xf32>
   return
 }

@@ -9,8 +9,7 @@
 //===----------------------------------------------------------------------===//
 #include "braid/Cost/Machine.h"
 #include "Fuzz.h"
-#include "braid/Cost/OperationTime.h"
-#include "braid/Cost/ScheduleChoice.h"
+#include "braid/Cost/EncodedTime.h"
 
 #include <cmath>
 
@@ -18,8 +17,10 @@ using namespace braid::cost;
 using braid::runtime::ScheduleRequest;
 using namespace braid::fuzz;
 using braid::runtime::DType;
+using braid::runtime::Encoding;
 using braid::runtime::LibraryCall;
 using braid::runtime::OperandType;
+using braid::runtime::PayloadLayout;
 
 namespace {
 
@@ -50,11 +51,20 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   matmul.operands[1] = matrix(700, 100);
   matmul.operands[6] = matrix(33, 700);
   matmul.integers = {0, 1, 0};
+  LibraryCall encode;
+  encode.kernel = braid::runtime::findLibraryKernel("encode");
+  const Encoding encoding = *Encoding::parse("int8:64+spikes+hadamard32");
+  encode.integers = {encoding.code()};
+  encode.operands = {
+      matrix(33, 100),
+      OperandType{
+          DType::i8, {1, PayloadLayout::of(encoding, DType::f32, 33, 100, 1)->partBytes}, {1, 1}}};
   for (const int64_t cores : {1, 2, 64})
     for (const int64_t threads : {1, 3}) {
       const OperationTimes times(*machine, {cores, threads});
       expectTime(times.ofLibrary(matmul));
-      expectTime(times.ofRows({{"simple", 10}, {"exp", 1}}, 100, 4096, 4096));
+      expectTime(times.ofLibrary(encode));
+      expectTime(times.ofRows({{"simple", 10}, {"exp", 1}}, 100, 4096, 4096, {encode}));
       expectTime(times.ofCopy(1e6));
     }
   // A collective on each transport, of one host and of two.
@@ -74,6 +84,17 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
       const Result<ScheduleChoice> choice = leastTime(sum, *network);
       if (choice.ok())
         expectTime(choice->seconds);
+      EncodableCollective encodable;
+      encodable.values = {{DType::f32, {3, 1024}}};
+      encodable.ranks = sum.ranks;
+      encodable.topology = sum.topology;
+      encodable.groupsOfHost = hosts;
+      const EncodedTimes encoded(std::make_shared<const Machine>(*machine), transport.name,
+                                 transport.ranks);
+      expectTime(encoded.plain(encodable));
+      const Result<EncodedTime> time = encoded.encoded(encodable, {encoding, encoding}, {256, 4});
+      if (time.ok())
+        expectTime(time->seconds);
     }
   return 0;
 }

@@ -87,6 +87,11 @@ public:
       add(kernel->num_operands);
       add(kernel->num_outputs);
       add(kernel->in_place);
+      for (auto &codec : kernel->codecs) {
+        add(codec->operand);
+        add(codec->codec->integers);
+        add(codec->row_shape);
+      }
       if (!kernel->library)
         continue;
       add(kernel->library->optional);

@@ -8,11 +8,13 @@
 //
 //===----------------------------------------------------------------------===//
 #include "../unit/InterpreterCore/OverlapProgram.h"
+#include "../unit/Runtime/CodecTesting.h"
 #include "../unit/Runtime/CollectiveTable.h"
 #include "../unit/Runtime/QueuePrograms.h"
 #include "../unit/Runtime/SampleMachine.h"
 #include "../unit/Runtime/SampleProgram.h"
 #include "../unit/Runtime/WireFrames.h"
+#include "PayloadInput.h"
 #include "ProgramInput.h"
 #include "braid/Runtime/ManifestJson.h"
 
@@ -333,6 +335,24 @@ void writeFrames(Folders &folders) {
   }
 }
 
+/// Payloads of every encoding, with groups and rows of some sizes.
+void writePayloads(Folders &folders) {
+  std::mt19937 random(51);
+  const uint16_t sizes[] = {1, 70, 133};
+  size_t turn = 0;
+  for (const Encoding &e : encodingsOf({32, 512}, {0, 32})) {
+    const uint8_t type = turn % 3, flags = static_cast<uint8_t>(turn % 4);
+    const uint16_t columns = sizes[turn++ % std::size(sizes)];
+    const DType types[] = {DType::f32, DType::f16, DType::bf16};
+    const std::vector<float> x =
+        inputOf(kInputs[turn % std::size(kInputs)], types[type], columns, random);
+    const std::vector<uint8_t> row = CodecReference(e, types[type], columns).encode(x);
+    folders.write("Payload", e.str(),
+                  braid::fuzz::PayloadInput::of(e.code(), static_cast<uint16_t>(columns - 1), type,
+                                                1, 1, 1, flags, {row.begin(), row.end()}));
+  }
+}
+
 } // namespace
 
 void writeMachines(Folders &folders) {
@@ -354,5 +374,6 @@ int main(int argc, char **argv) {
   writeModules(folders, argv[2]);
   writeLaunches(folders);
   writeFrames(folders);
+  writePayloads(folders);
   return writePrograms(folders) && folders.complete ? 0 : 1;
 }

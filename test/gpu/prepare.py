@@ -68,8 +68,12 @@ def make_model(output, name, model, ranks, architectures):
     braid("run", module, "--ranks", 1, "--random-weights", plan.SEED, *given, "--output", directory / "expected")
     expected = sorted(path.name for path in (directory / "expected").iterdir())
     for count in ranks:
-        braid("compile", module, "--mesh", f"tp={count}", "--target", f"cuda:{','.join(architectures)}",
-              "-o", directory / f"tp{count}.braid")
+        for encoding in plan.encodings(name, count):
+            mesh = ["--mesh", f"tp={count}", *(["--quantize", encoding] if encoding else [])]
+            variant = plan.variant(count, encoding)
+            braid("compile", module, *mesh, "--target", f"cuda:{','.join(architectures)}", "-o", directory / f"{variant}.braid")
+            if encoding:
+                braid("run", module, *mesh, "--random-weights", plan.SEED, *given, "--output", directory / f"expected-{variant}")
     module.unlink()
     return {"name": name, "ranks": ranks, "inputs": inputs, "expected": expected, "seed": plan.SEED}
 

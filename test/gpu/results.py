@@ -21,8 +21,8 @@ def unmeasured(reason, models=tuple(plan.MODELS), ranks=plan.RANKS):
             "copy": dict(nothing),
             "runs": [{**run, **nothing} for run in plan.runs(models, ranks)],
             "kernels": [{"model": model, **nothing} for model in models],
-            "sanitizers": [{"tool": tool, "model": plan.SANITIZED[0], "ranks": plan.SANITIZED[1], **nothing}
-                           for tool in plan.SANITIZERS]}
+            "sanitizers": [{"tool": tool, "model": model, "ranks": count, "encoding": encoding, **nothing}
+                           for model, count, encoding in plan.SANITIZED for tool in plan.SANITIZERS]}
 
 
 class Malformed(Exception):
@@ -77,9 +77,18 @@ def succeeded(data):
         entry["state"] != FAILED and not entry.get("errors", 0) for entry in [data["copy"], *data["kernels"], *data["sanitizers"]])
 
 
+def describe_model(entry):
+    encoding = f", {entry['encoding']}" if entry["encoding"] else ""
+    return f"{entry['model']} on {entry['ranks']} rank{'s' if entry['ranks'] > 1 else ''}{encoding}"
+
+
+def describe_sanitizer(entry):
+    return f"{entry['tool']} of {describe_model(entry)}"
+
+
 def describe(run):
     where = {("threads", False): "one GPU", ("threads", True): "one GPU, as a graph", ("nccl", False): "a GPU each"}
-    return f"{run['model']} on {run['ranks']} rank{'s' if run['ranks'] > 1 else ''}, {where[run['transport'], run['graph']]}"
+    return f"{describe_model(run)}, {where[run['transport'], run['graph']]}"
 
 
 def table(header, rows):
@@ -115,7 +124,7 @@ def render(data):
         for kernel in entry["kernels"]:
             kernels.append([entry["model"], f"`{kernel['kernel']}`", str(kernel["rows"]), f"{kernel['seconds'] * 1e6:.2f}",
                             f"{kernel['bytes_per_s'] / 1e9:.1f}", f"{kernel['of_copy']:.0%}"])
-    sanitizers = [[entry["tool"], f"{entry['model']} on {entry['ranks']} ranks",
+    sanitizers = [[entry["tool"], describe_model(entry),
                    f"{entry['errors']} errors" if entry["state"] == MEASURED else not_measured(entry)]
                   for entry in data["sanitizers"]]
     return "\n".join([
@@ -124,7 +133,8 @@ def render(data):
         "end has the same for programs.\n",
         table(["", ""], about),
         "## Models against the CPU\n",
-        "The CPU's results come with the bundles. Times are medians over runs, by the GPU's clock.\n",
+        "The CPU's results come with the bundles, of quantized collectives those with the same encodings. Times are medians over runs, by "
+        "the GPU's clock.\n",
         table(["run", "relative L2", "allowed", "passed", "median ms", "exposed communication ms", "sent per rank MB", "memory MB"], runs),
         "## Kernels against a copy within the GPU's memory\n",
         f"Bytes read and written in a second; the copy: {copied}.\n",

@@ -176,14 +176,16 @@ class Runner:
         self.args, self.models, self.gpus, self.env = args, models, gpus, env
         self.extra = ["--cuda-library", args.cuda_library] if args.cuda_library else []
 
-    def command(self, model, ranks, *options):
+    def command(self, model, ranks, encoding, *options):
         folder = self.args.prepared / model["name"]
-        command = [self.args.build / "bin" / "braid-run", folder / f"tp{ranks}.braid", "--target", "cuda",
+        variant = plan.variant(ranks, encoding)
+        expected = folder / (f"expected-{variant}" if encoding else "expected")
+        command = [self.args.build / "bin" / "braid-run", folder / f"{variant}.braid", "--target", "cuda",
                    "--random-weights", model["seed"], *self.extra]
         for name in model["inputs"]:
             command += ["--input", f"{name}={folder / 'inputs' / name}.npy"]
         for name in model["expected"]:
-            command += ["--check", folder / "expected" / name]
+            command += ["--check", expected / name]
         return [*map(str, command), *map(str, options)]
 
     def call(self, command, limit):
@@ -201,7 +203,7 @@ class Runner:
         with tempfile.TemporaryDirectory() as folder:
             report = pathlib.Path(folder) / "report.json"
             options = ["--transport", run["transport"], "--warmup", 3, "--repeat", self.args.repeat, "--report", report]
-            command = self.command(model, run["ranks"], *options, *(["--cuda-graph"] if run["graph"] else []))
+            command = self.command(model, run["ranks"], run["encoding"], *options, *(["--cuda-graph"] if run["graph"] else []))
             done = self.call(command, RUN_LIMIT_S)
             if done is None:
                 return {"state": results.FAILED, "reason": f"still running after {RUN_LIMIT_S} s"}
@@ -226,14 +228,15 @@ class Runner:
         measured = json.loads(done.stdout)
         return {"state": results.MEASURED, "kernels": measured["kernels"]}, {"state": results.MEASURED, **measured["copy"]}
 
-    def sanitizer(self, tool):
-        name, ranks = plan.SANITIZED
+    def sanitizer(self, entry):
+        name, ranks, encoding = entry["model"], entry["ranks"], entry["encoding"]
         program = shutil.which("compute-sanitizer")
         if not program:
             return {"state": results.UNMEASURED, "reason": "compute-sanitizer is not there"}
         if name not in self.models or ranks not in self.models[name]["ranks"]:
             return {"state": results.UNMEASURED, "reason": f"{name} on {ranks} ranks was not prepared"}
-        command = [program, "--tool", tool, "--error-exitcode", "9", *self.command(self.models[name], ranks, "--time-limit", 0)]
+        command = [program, "--tool", entry["tool"], "--error-exitcode", "9",
+                   *self.command(self.models[name], ranks, encoding, "--time-limit", 0)]
         done = self.call(command, SANITIZER_LIMIT_S)
         if done is None:
             return {"state": results.UNMEASURED, "reason": f"still running after {SANITIZER_LIMIT_S} s"}
@@ -306,7 +309,7 @@ def measure(args):
         if copy and data["copy"]["state"] != results.MEASURED:
             record(data["copy"], copy, "copy within the GPU's memory")
     for entry in data["sanitizers"]:
-        record(entry, runner.sanitizer(entry["tool"]), entry["tool"])
+        record(entry, runner.sanitizer(entry), results.describe_sanitizer(entry))
     print(f"run: wrote {args.output}")
     if not results.succeeded(data):
         print("run: error: something failed; see above", file=sys.stderr)

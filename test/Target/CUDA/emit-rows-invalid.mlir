@@ -5,6 +5,13 @@
 // RUN: not braid-test-compile-kernels %t/total.mlir -emit-cuda 2>&1 | FileCheck %s --check-prefix=TOTAL
 // RUN: not braid-test-compile-kernels %t/many.mlir -emit-cuda 2>&1 | FileCheck %s --check-prefix=MANY
 // RUN: not braid-test-compile-kernels %t/library.mlir -emit-cuda 2>&1 | FileCheck %s --check-prefix=LIBRARY
+// RUN: not braid-test-compile-kernels %t/codec.mlir -emit-cuda 2>&1 | FileCheck %s --check-prefix=CODEC
+
+//--- codec.mlir
+// CODEC: error: 'rt.kernel' op 'unpack' has encoded operands, which the CUDA target has no kernels for; expects them outside of kernels, as braid-form-kernels=fuse-codecs=false leaves them
+rt.kernel @unpack(%x: tensor<?x8xf32> {rt.payload = #rt.payload<"int8:32" of f32>}) -> tensor<?x8xf32> {
+  rt.yield %x : tensor<?x8xf32>
+}
 
 //--- library.mlir
 // LIBRARY: error: 'rt.kernel' op 'norm' is 'my_norm' of a library for the CPU, which the CUDA target cannot run

@@ -589,7 +589,7 @@ std::map<std::string, LibraryKernel> makeLibraryKernels() {
 const LibraryKernel *findLibraryKernel(const std::string &name) {
   static const std::map<std::string, LibraryKernel> kernels = makeLibraryKernels();
   auto found = kernels.find(name);
-  return found == kernels.end() ? nullptr : &found->second;
+  return found == kernels.end() ? findCodecKernel(name) : &found->second;
 }
 
 } // namespace braid::null

@@ -207,6 +207,8 @@ struct LibraryKernel {
   std::function<void(const void *arguments)> run;
 };
 const LibraryKernel *findLibraryKernel(const std::string &name);
+/// The same for a kernel of codec.cuh.
+const LibraryKernel *findCodecKernel(const std::string &name);
 
 } // namespace braid::null
 #endif // BRAID_TEST_NULLDEVICE_H

@@ -8,7 +8,19 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Program.h"
+#include "llvm/Support/Regex.h"
 #include "llvm/Support/raw_ostream.h"
+
+std::vector<std::string> braid::test::codecKernels(const std::string &source) {
+  llvm::Regex definition("^(braid_(en|de)code_[a-z0-9_]+)\\(");
+  llvm::SmallVector<llvm::StringRef> lines, parts;
+  llvm::StringRef(source).split(lines, '\n');
+  std::vector<std::string> names;
+  for (llvm::StringRef line : lines)
+    if (definition.match(line, &parts))
+      names.push_back(parts[1].str());
+  return names;
+}
 
 std::string braid::test::compileForHost(const std::string &text, const std::string &path) {
   llvm::SmallString<128> source, messages;

@@ -10,6 +10,7 @@
 #define BRAID_TEST_LIB_CUDAONHOST_HOSTCOMPILER_H
 
 #include <string>
+#include <vector>
 
 namespace braid::test {
 
@@ -35,6 +36,9 @@ inline constexpr const char *kLibraryKernels[] = {
     "braid_attention_bf16",
     "braid_reduce",
 };
+
+/// The kernels of braid/codec.cuh that a source has (braid/Runtime/CudaCodec.h).
+std::vector<std::string> codecKernels(const std::string &source);
 
 /// Compiles `text`, which includes headers as <braid/...>, into the shared library `path`. Returns
 /// the compiler's output on failure, otherwise empty.

@@ -33,6 +33,8 @@ static std::string textOf(const runtime::Bytes &bytes) {
 static std::string hostSource(const std::string &source, const runtime::CudaLaunchTable &table) {
   std::vector<std::string> names(std::begin(test::kLibraryKernels),
                                  std::end(test::kLibraryKernels));
+  for (const std::string &name : test::codecKernels(source))
+    names.push_back(name);
   for (const runtime::CudaKernel &kernel : table.kernels)
     names.push_back(kernel.function);
   std::string text, wrappers;

@@ -369,6 +369,8 @@ template <class T> T atomicCAS(T *at, T expected, T value) {
 inline float __fadd_rn(float a, float b) { return a + b; }
 inline float __fsub_rn(float a, float b) { return a - b; }
 inline float __fmul_rn(float a, float b) { return a * b; }
+inline float __fdiv_rn(float a, float b) { return a / b; }
+inline float __frcp_rn(float x) { return 1.0f / x; }
 inline float __fdividef(float a, float b) { return a / b; }
 inline float __expf(float x) { return expf(x); }
 inline float __logf(float x) { return logf(x); }
@@ -385,4 +387,11 @@ inline int __float_as_int(float value) {
   int bits;
   std::memcpy(&bits, &value, 4);
   return bits;
+}
+inline unsigned __float_as_uint(float value) {
+  return static_cast<unsigned>(__float_as_int(value));
+}
+/// The low word of both, shifted right by less than 32.
+inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned shift) {
+  return static_cast<unsigned>((uint64_t(high) << 32 | low) >> (shift % 32));
 }

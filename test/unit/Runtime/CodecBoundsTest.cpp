@@ -66,15 +66,16 @@ double boundOf(const Encoding &e, const GroupFacts &group, float element) {
 }
 
 TEST(CodecBounds, HoldForAllEncodingsAndInputs) {
-  std::mt19937 random(21);
+  const uint32_t seed = codecSeed(21);
+  std::mt19937 random(seed);
   int64_t refused = 0, checked = 0;
   for (const Encoding &e : encodingsOf({32, 128, 256}, {0, 32, 128})) {
     if (e.isCast())
       continue;
     for (Input input : kInputs)
-      for (DType type : {DType::f32, DType::f16}) {
+      for (DType type : {DType::f32, DType::f16, DType::bf16}) {
         SCOPED_TRACE(::testing::Message() << e.str() << " of " << name(type) << ", input "
-                                          << static_cast<int>(input) << ", seed 21");
+                                          << static_cast<int>(input) << ", seed " << seed);
         const int64_t columns = 2 * e.group + 5;
         const std::vector<float> x = inputOf(input, type, columns, random);
         CodecReference reference(e, type, columns);
@@ -148,6 +149,27 @@ TEST(CodecIdentity, NumbersOfAScaleAreKept) {
       for (size_t i = 0; i < x.size(); ++i)
         ASSERT_EQ(y[i], x[i]) << "element " << i << ", scale " << scale;
     }
+}
+
+/// Numbers of a cast's own type, and of nvfp4 where its scales are powers of two times e4m3.
+TEST(CodecIdentity, NumbersOfTheTypeAreKept) {
+  for (const char *text : {"bf16", "f16"}) {
+    const FloatType &type = FloatType::of(encodingOf(text).element);
+    std::vector<float> x = type.values;
+    for (float value : type.values)
+      x.push_back(-value);
+    EXPECT_EQ(roundTrip(text, x), x);
+  }
+  const FloatType &e4m3 = FloatType::of(Encoding::Element::e4m3),
+                  &e2m1 = FloatType::of(Encoding::Element::e2m1);
+  for (float factor : {1.0f, 0x1p-20f, 0x1p100f}) {
+    std::vector<float> x(16, 448.0f * 6 * factor);
+    for (uint32_t scale = 1; scale < e4m3.values.size(); ++scale)
+      for (uint32_t i = 0; i < 16; ++i)
+        x.push_back((i % 2 == 0 ? 1.0f : -1.0f) * e2m1.values[i < 8 ? i : 7] * e4m3.values[scale] *
+                    factor);
+    EXPECT_EQ(roundTrip("nvfp4", x), x);
+  }
 }
 
 TEST(CodecIdentity, ConstantsAreKeptByAnOffset) {
@@ -314,17 +336,15 @@ TEST(CodecSpikes, APositionOutsideOfTheGroupIsAFault) {
 
 /// Any bytes decode to something, the same for all instruction sets and the definition.
 TEST(CodecPayloads, AnyBytesDecodeAsTheDefinition) {
-  std::mt19937 random(24);
-  for (const Encoding &e : encodingsOf({32, 40}, {0, 32})) {
-    if (e.spikes)
-      continue;
-    SCOPED_TRACE(::testing::Message() << e.str() << ", seed 24");
+  const uint32_t seed = codecSeed(24);
+  std::mt19937 random(seed);
+  for (const Encoding &e : encodingsOf({32, 40, 264}, {0, 32})) {
+    SCOPED_TRACE(::testing::Message() << e.str() << ", seed " << seed);
     const int64_t columns = e.isCast() ? 77 : 2 * e.group + 3;
     const CodecRow codec = CodecRow::of(layoutOf(e, DType::f32, 1, columns, 1));
     std::vector<uint8_t> bytes(static_cast<size_t>(codec.rowBytes));
     for (int i = 0; i < 20; ++i) {
-      for (uint8_t &byte : bytes)
-        byte = static_cast<uint8_t>(random() % 5 == 0 ? 0xff : random());
+      anyPayload(e, DType::f32, columns, bytes, random);
       const std::vector<float> y = CodecReference(e, DType::f32, columns).decode(bytes);
       for (const VectorKernels *kernels : allKernels())
         for (DType type : {DType::f32, DType::f16, DType::bf16}) {
@@ -335,6 +355,24 @@ TEST(CodecPayloads, AnyBytesDecodeAsTheDefinition) {
         }
     }
   }
+}
+
+/// All of a group that no encoder writes, whose scale is no number, is NaN, its spikes too.
+TEST(CodecPayloads, ScalesThatAreNoNumbersLoseTheGroup) {
+  for (const VectorKernels *kernels : allKernels())
+    for (const char *text : {"int8:32+spikes", "fp8e4m3:32+bf16-scale+spikes",
+                             "int4:32+symmetric+hadamard16+spikes"}) {
+      const Encoding e = encodingOf(text);
+      Row row(e, DType::f32, std::vector<float>(40, 1.0f));
+      row.bytes[0] = 0xff;
+      row.bytes[1] = 0x7f;
+      std::vector<float> y(40);
+      const void *rows[] = {row.bytes.data()};
+      kernels->codec->decodeRows(row.codec, rows, 1, 0, y.data(), false);
+      for (size_t i = 0; i < 32; ++i)
+        EXPECT_TRUE(std::isnan(y[i])) << text << ", " << kernels->isa << ", element " << i;
+      EXPECT_TRUE(std::isfinite(y[32]));
+    }
 }
 
 } // namespace

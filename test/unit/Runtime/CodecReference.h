@@ -421,7 +421,7 @@ private:
       const size_t spikeBytes = type == DType::f32 ? 4 : 2, placeBytes = e.group > 256 ? 2 : 1;
       for (size_t i = 0; i < 2; ++i)
         y[take(row, at + 2 * spikeBytes + i * placeBytes, static_cast<int>(placeBytes))] =
-            takeSpike(row, at + i * spikeBytes);
+            refused ? NAN : takeSpike(row, at + i * spikeBytes);
     }
     if (e.rotation != 0)
       rotateByDefinition(y, e.rotation);

@@ -133,8 +133,7 @@ TEST_P(CodecOf, EveryInputAsTheDefinition) {
 }
 
 std::string nameOfElement(const ::testing::TestParamInfo<Encoding::Element> &info) {
-  const char *names[] = {"bf16", "f16", "integer", "e4m3", "e5m2", "e3m2", "e2m3", "e2m1"};
-  return names[static_cast<size_t>(info.param)];
+  return nameOf(info.param);
 }
 INSTANTIATE_TEST_SUITE_P(, CodecOf,
                          ::testing::Values(Encoding::Element::bf16, Encoding::Element::f16,

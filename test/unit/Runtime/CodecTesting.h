@@ -12,6 +12,8 @@
 #include "CodecReference.h"
 #include "LibraryCallsTesting.h"
 
+#include <cstdlib>
+#include <iostream>
 #include <random>
 #include <set>
 
@@ -45,6 +47,11 @@ inline std::vector<Encoding> encodingsOf(const std::vector<int64_t> &groups,
   return result;
 }
 
+inline std::string nameOf(Encoding::Element element) {
+  const char *names[] = {"bf16", "f16", "integer", "e4m3", "e5m2", "e3m2", "e2m3", "e2m1"};
+  return names[static_cast<size_t>(element)];
+}
+
 enum class Input {
   normal,
   heavyTailed,
@@ -54,11 +61,29 @@ enum class Input {
   huge,
   zeros, ///< of both signs
   integers,
-  damaged, ///< with some infinities and NaNs
+  damaged,   ///< with some infinities and NaNs
+  halfSteps, ///< between codes of 8 bits, of a step beside a number of f16 and bf16
+  outliers,  ///< a few are far larger than the others
+  anyBits,   ///< of all sizes
 };
-constexpr Input kInputs[] = {Input::normal,   Input::heavyTailed, Input::alternating,
-                             Input::constant, Input::subnormal,   Input::huge,
-                             Input::zeros,    Input::integers,    Input::damaged};
+constexpr Input kInputs[] = {Input::normal,    Input::heavyTailed, Input::alternating,
+                             Input::constant,  Input::subnormal,   Input::huge,
+                             Input::zeros,     Input::integers,    Input::damaged,
+                             Input::halfSteps, Input::outliers,    Input::anyBits};
+
+/// BRAID_CODEC_SEED, or the test's own seed; it is shown.
+inline uint32_t codecSeed(uint32_t own) {
+  const char *given = std::getenv("BRAID_CODEC_SEED");
+  const auto seed = given ? static_cast<uint32_t>(std::strtoul(given, nullptr, 10)) : own;
+  std::cout << "BRAID_CODEC_SEED=" << seed << std::endl;
+  return seed;
+}
+
+/// Whether the tests that take long are asked for.
+inline bool testsAreLong() {
+  const char *given = std::getenv("BRAID_TEST_LONG");
+  return given && *given;
+}
 
 /// Numbers that the type can hold.
 inline std::vector<float> inputOf(Input kind, DType type, int64_t count, std::mt19937 &random) {
@@ -68,6 +93,10 @@ inline std::vector<float> inputOf(Input kind, DType type, int64_t count, std::mt
   const float sizes[] = {1e-30f, 1e-6f, 0.02f, 1, 1000, 1e30f};
   const float size = sizes[random() % std::size(sizes)], other = normal(random) * size;
   const float large = type == DType::f16 ? 65504.0f : 3.4e38f;
+  // A step that rounds up to the next number that a scale may have, or just does not.
+  const float mantissa = 1 + static_cast<float>(random() % 1024) / 1024;
+  const float step = std::ldexp(mantissa, static_cast<int>(random() % 16) - 8) *
+                     (1 + 0x1p-23f * static_cast<float>(static_cast<int>(random() % 3) - 1));
   for (size_t i = 0; i < x.size(); ++i) {
     const uint32_t bits = static_cast<uint32_t>(random());
     switch (kind) {
@@ -95,6 +124,21 @@ inline std::vector<float> inputOf(Input kind, DType type, int64_t count, std::mt
       break;
     case Input::integers:
       x[i] = static_cast<float>(static_cast<int>(bits % 511) - 255);
+      break;
+    case Input::halfSteps: {
+      const float code =
+          i % 32 < 2 ? static_cast<float>(i % 2) * 255.0f : static_cast<float>(bits % 255) + 0.5f;
+      x[i] = (code - 100) * step *
+             (1 + 0x1p-23f * static_cast<float>(static_cast<int>(bits >> 16) % 3 - 1));
+      break;
+    }
+    case Input::outliers:
+      x[i] = normal(random) * (bits % 61 == 0 ? 1000.0f : 0.001f);
+      break;
+    case Input::anyBits:
+      std::memcpy(&x[i], &bits, sizeof bits);
+      if (!std::isfinite(x[i]))
+        x[i] = 0;
       break;
     }
     if (kind == Input::damaged && bits % 97 == 0)
@@ -133,6 +177,25 @@ inline PayloadLayout layoutOf(const Encoding &e, DType type, int64_t rows, int64
   Result<PayloadLayout> layout = PayloadLayout::of(e, type, rows, columns, parts);
   EXPECT_OK(layout);
   return *layout;
+}
+
+/// Bytes of a row that no encoder need have written, with spikes inside of their groups.
+inline void anyPayload(const Encoding &e, DType type, int64_t columns, std::vector<uint8_t> &bytes,
+                       std::mt19937 &random) {
+  for (uint8_t &byte : bytes)
+    byte = static_cast<uint8_t>(random() % 5 == 0 ? 0xff : random());
+  if (!e.spikes)
+    return;
+  const auto wide = static_cast<size_t>(e.group > 256 ? 2 : 1);
+  size_t header = 0;
+  for (int64_t begin = 0; begin < columns; begin += e.group) {
+    header += static_cast<size_t>(e.groupHeaderBytes(type));
+    const int64_t elements = std::min(e.group, columns - begin);
+    for (size_t spike : {size_t(1), size_t(2)}) {
+      const auto place = static_cast<uint16_t>(random() % static_cast<uint32_t>(elements));
+      std::memcpy(bytes.data() + header - spike * wide, &place, wide);
+    }
+  }
 }
 
 /// A row that ends where memory does that must not be touched: guards follow and precede it.

@@ -228,16 +228,16 @@ TEST(CudaRefusals, TypesThatNoLibraryKernelHas) {
   };
   EXPECT_ERROR(with(DType::f64, DType::f64, turn),
                "rank 0: rotary 'turn' in @main: expects input of f32, f16 or bf16, got f64");
-  auto pack = [&](ProcedureBuilder &p, const V &x, const V &y) {
-    EncodeLaunch encode;
-    encode.input = x.build();
-    encode.payload = local(0, DType::i8, {1, 32}).build(); // 16 + 2 * (4 + 4) bytes
-    encode.code = Encoding().code();
-    p.compute("pack", std::move(encode));
+  auto quantize = [&](ProcedureBuilder &p, const V &x, const V &y) {
+    QuantizeRowsLaunch rows;
+    rows.input = x.build();
+    rows.values = local(0, DType::i8, x.shape).build();
+    rows.scales = local(64, f32, {x.shape.begin(), x.shape.end() - 1}).build();
+    p.compute("quantize", std::move(rows));
     p.copy("out", x, y);
   };
-  EXPECT_ERROR(with(f32, f32, pack),
-               "rank 0: encode 'pack' in @main: encode is not implemented on target 'cuda'");
+  EXPECT_ERROR(with(f32, f32, quantize), "rank 0: quantize_rows 'quantize' in @main: quantize_rows "
+                                         "is not implemented on target 'cuda'");
 }
 
 TEST(CudaRefusals, MemoryOfTheCallerIsRefused) {

@@ -128,6 +128,15 @@ struct DecodeLaunch {
   bool absent = false;
   LibraryLaunch launch() { return {"decode", viewsOf(payload, out), {code, type, absent}}; }
 };
+struct DecodeSumLaunch {
+  ViewPtr payload, out;
+  int64_t code = 0, type = 0, senders = 1;
+  LibraryLaunch launch() { return {"decode_sum", viewsOf(payload, out), {code, type, senders}}; }
+};
+struct QuantizeRowsLaunch {
+  ViewPtr input, values, scales;
+  LibraryLaunch launch() { return {"quantize_rows", viewsOf(input, values, scales)}; }
+};
 struct PartLaunch {
   ViewPtr source, dest;
   int64_t dim = 0, shift = 0;

@@ -152,6 +152,34 @@ TEST(MachineFile, RefusesImplausibleNumbers) {
                "field 'gpu.matmul_efficiency' expects 0.01 to 1 of what can be reached, got 80");
 }
 
+TEST(MachineFile, RefusesCodecsThatAreNone) {
+  EXPECT_ERROR(after([](Json &j) { j["compute"][0]["codecs"][0]["encoding"] = "int9"; }),
+               "field 'compute[0].codecs[0].encoding': encoding 'int9': expects integers of 2 to 8 "
+               "bits, got 9");
+  // Every encoding has one name.
+  EXPECT_ERROR(after([](Json &j) { j["compute"][0]["codecs"][0]["encoding"] = "int8"; }),
+               "field 'compute[0].codecs[0].encoding' expects 'int8:128', got 'int8'");
+  EXPECT_ERROR(after([](Json &j) { j["compute"][0]["codecs"].erase(7); }),
+               "field 'compute[0].codecs' expects every combination of its encodings and elements, "
+               "10 in all, got 9");
+  EXPECT_ERROR(after([](Json &j) { j["compute"][0]["codecs"][5] = j["compute"][0]["codecs"][0]; }),
+               "field 'compute[0].codecs' has a combination of encodings and elements twice");
+  EXPECT_ERROR(
+      after([](Json &j) { j["compute"][1]["codecs"][2]["add_elements_per_second"] = 3; }),
+      "field 'compute[1].codecs[2].add_elements_per_second' expects 10000 to 1e+14 elements per "
+      "second, got 3");
+  EXPECT_ERROR(after([](Json &j) { j["compute"][0]["codecs"][0]["elements"] = 0; }),
+               "field 'compute[0].codecs[0].elements' expects 1 to 1e9, got 0");
+  EXPECT_ERROR(after([](Json &j) { j["compute"][0]["codecs"][0]["encode_gbps"] = 1; }),
+               "field 'compute[0].codecs[0].encode_gbps' expects a unit of machine files, "
+               "'bytes_per_second', at the end of its name");
+  // Files that were written before have none.
+  EXPECT_OK(after([](Json &j) {
+    for (Json &rates : j["compute"])
+      rates.erase("codecs");
+  }));
+}
+
 TEST(MachineFile, RefusesTablesThatCannotBeInterpolated) {
   EXPECT_ERROR(after([](Json &j) { j["compute"][0]["matmul"].erase(3); }),
                "field 'compute[0].matmul' expects every combination of its m, n and k, 8 in all, "

@@ -76,6 +76,34 @@ TEST(Manifest, RoundTrips) {
   EXPECT_EQ(back->moduleMember, "module.mlirbc");
 }
 
+TEST(Manifest, SaysWhatIsQuantized) {
+  Manifest manifest = full();
+  Entry &entry = manifest.entries[0];
+  EXPECT_FALSE(manifestFromJson(toJson(manifest))->entries[0].parameters[0].quantized);
+  Parameter values = entry.parameters[0], scales = values;
+  values.name = "w.int8";
+  values.dtype = DType::i8;
+  values.quantized = QuantizedPart::values;
+  scales.name = "w.scales";
+  scales.globalShape = {8};
+  scales.sharding.dims.pop_back();
+  scales.quantized = QuantizedPart::scales;
+  entry.parameters.push_back(values);
+  entry.parameters.push_back(scales);
+  Result<Manifest> back = manifestFromJson(toJson(manifest));
+  ASSERT_OK(back);
+  EXPECT_EQ(toJson(*back), toJson(manifest));
+  EXPECT_EQ(back->entries[0].parameters[1].quantized, QuantizedPart::values);
+  EXPECT_EQ(back->entries[0].parameters[2].quantized, QuantizedPart::scales);
+  entry.parameters[2].dtype = DType::f16;
+  EXPECT_ERROR(manifest.verify(), "'entries[0].parameters[2]': parameter 'w.scales': expects "
+                                  "quantized scales of f32 with 1 dimension, got f16 [8]");
+  Json json = Json::parse(toJson(*back));
+  json["entries"][0]["parameters"][1]["quantized"] = "rows";
+  EXPECT_ERROR(manifestFromJson(json.dump()), "'entries[0].parameters[1]': unknown 'quantized' "
+                                              "'rows', expects values or scales");
+}
+
 TEST(Manifest, StrippedModuleHasNoField) {
   Manifest manifest = full();
   manifest.moduleMember.clear();

@@ -13,14 +13,17 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 using namespace braid::cost;
 using namespace braid::cost::testing;
 using braid::runtime::DType;
+using braid::runtime::Encoding;
 using braid::runtime::findLibraryKernel;
 using braid::runtime::LibraryCall;
 using braid::runtime::OperandType;
+using braid::runtime::PayloadLayout;
 
 namespace {
 
@@ -51,6 +54,24 @@ LibraryCall attention(int64_t positions, int64_t keys, int64_t heads, bool causa
   call.operands[6] = tensor({1, positions, heads, 32});
   call.integers = {causal};
   call.numbers = {1};
+  return call;
+}
+
+/// Of f32. `senders` counts those of a decode_sum.
+LibraryCall codec(const char *kernel, const char *encodingText, int64_t rows, int64_t columns,
+                  int64_t senders = 0) {
+  const Encoding encoding = *Encoding::parse(encodingText);
+  const PayloadLayout layout = *PayloadLayout::of(encoding, DType::f32, rows, columns, 1);
+  LibraryCall call;
+  call.kernel = findLibraryKernel(kernel);
+  call.operands = {tensor({std::max<int64_t>(senders, 1), layout.partBytes}, DType::i8),
+                   tensor({rows, columns})};
+  call.integers = {encoding.code(), 0, senders};
+  if (std::string(kernel) == "encode") {
+    std::swap(call.operands[0], call.operands[1]);
+    call.integers.resize(1);
+  }
+  EXPECT_OK(call.check());
   return call;
 }
 
@@ -148,6 +169,55 @@ TEST(OperationTime, OfOtherKernelsOfTheLibrary) {
   EXPECT_CLOSE(seconds(times.ofLibrary(call)), kCommand + 2048 / 4e10);
 }
 
+TEST(OperationTime, OfCodecsAtMeasuredSizes) {
+  const OperationTimes times(sampleMachine(), {1, 1});
+  EXPECT_CLOSE(seconds(times.ofLibrary(codec("encode", "int8:128", 1, 1000))), kCommand + 1e-6);
+  EXPECT_CLOSE(seconds(times.ofLibrary(codec("decode", "int8:128", 1, 1000))), kCommand + 0.5e-6);
+  // A payload is decoded, and two more are added at 4e9.
+  EXPECT_CLOSE(seconds(times.ofLibrary(codec("decode_sum", "int8:128", 1, 1000, 3))),
+               kCommand + 0.5e-6 + 2 * 0.25e-6);
+  EXPECT_CLOSE(seconds(times.ofLibrary(codec("encode", "int8:128", 100, 1000))),
+               kCommand + 1e5 / 5e8);
+  // Between the sizes by logarithms, beyond them as at the border.
+  EXPECT_CLOSE(seconds(times.ofLibrary(codec("encode", "int8:128", 10, 1000))),
+               kCommand + 1e4 / (1e9 * std::sqrt(0.5)));
+  EXPECT_CLOSE(seconds(times.ofLibrary(codec("encode", "int8:128", 1, 10))), kCommand + 1e-8);
+  // Two threads share it; each of two busy cores has half the rate.
+  EXPECT_CLOSE(
+      seconds(
+          OperationTimes(sampleMachine(), {2, 2}).ofLibrary(codec("encode", "int8:128", 1, 1000))),
+      kCommand + 1e-6);
+}
+
+TEST(OperationTime, OfCodecsThatWereNotMeasured) {
+  const OperationTimes times(sampleMachine(), {1, 1});
+  auto ofEncode = [&](const char *encoding) {
+    return seconds(times.ofLibrary(codec("encode", encoding, 1, 1000))) - kCommand;
+  };
+  // Groups of 32 take 1 ns of an element longer than groups of 128, so one group takes 128/3 ns.
+  EXPECT_CLOSE(ofEncode("int8:64"), 1e-6 + 1e-6 * (128 / 3.0) * (1.0 / 64 - 1.0 / 128));
+  EXPECT_CLOSE(ofEncode("int8:8192"), 1e-6 + 1e-6 * (128 / 3.0) * (1.0 / 8192 - 1.0 / 128));
+  // 3 ns longer with spikes, 1 ns with a rotation.
+  EXPECT_CLOSE(ofEncode("int8:128+hadamard64+spikes"), 1e-6 + 3e-6 + 1e-6);
+  EXPECT_CLOSE(ofEncode("int8:32+hadamard32"), 2e-6 + 1e-6);
+  // Forms and types of scales make no difference.
+  EXPECT_CLOSE(ofEncode("int8:128+symmetric+bf16-scale"), 1e-6);
+}
+
+TEST(OperationTime, OfRowsThatAreEncoded) {
+  const OperationTimes times(sampleMachine(), {1, 1});
+  // 1 us of arithmetic, 1 us of an encode and 0.5 us of a decode in the cache, whatever their
+  // number of rows is: longer than the traffic.
+  const std::vector<LibraryCall> codecs{codec("encode", "int8:128", 10, 100),
+                                        codec("decode", "int8:128", 10, 100)};
+  EXPECT_CLOSE(seconds(times.ofRows({{"simple", 100}}, 10, 1000, 1000, codecs)), kCommand + 2.5e-6);
+  EXPECT_CLOSE(seconds(times.ofRows({{"simple", 1}}, 1, 204800, 204800, {})),
+               kCommand + 409600 / 1e10);
+  // The rate is that of the nearest cache.
+  EXPECT_CLOSE(seconds(times.ofRows({}, 100, 0, 0, {codec("encode", "int8:128", 100, 1000)})),
+               kCommand + 1e5 / 1e9);
+}
+
 TEST(OperationTime, NamesWhatTheFileLacks) {
   const OperationTimes times(sampleMachine(), {1, 1});
   EXPECT_ERROR(times.ofRows({{"erf", 1}}, 1, 8, 8).status(),
@@ -161,6 +231,32 @@ TEST(OperationTime, NamesWhatTheFileLacks) {
   EXPECT_ERROR(less.ofLibrary(attention(1, 1, 1, true)).status(),
                "the machine file has no rates of attention");
   EXPECT_ERROR(less.ofCopy(1).status(), "the machine file has no rates of memory");
+  auto ofEncode = [&](const char *encoding) {
+    return OperationTimes(machine, {1, 1}).ofLibrary(codec("encode", encoding, 1, 1000)).status();
+  };
+  EXPECT_ERROR(ofEncode("int4:128"), "the machine file does not tell what 'int4:128' takes: it has "
+                                     "no rates of such codes");
+  auto keep = [&](std::initializer_list<const char *> names) {
+    machine.compute[0].codecs = sampleMachine().compute[0].codecs;
+    std::vector<CodecPoint> &codecs = machine.compute[0].codecs;
+    codecs.erase(std::remove_if(codecs.begin(), codecs.end(),
+                                [&](const CodecPoint &p) {
+                                  return std::find(names.begin(), names.end(), p.encoding) ==
+                                         names.end();
+                                }),
+                 codecs.end());
+  };
+  keep({"int8:128"});
+  EXPECT_ERROR(ofEncode("int8:64"), "the machine file does not tell what 'int8:64' takes: it has "
+                                    "no rates of an encoding in groups of two sizes");
+  EXPECT_ERROR(ofEncode("int8:128+spikes"),
+               "the machine file does not tell what 'int8:128+spikes' takes: it has no rates of an "
+               "encoding with and without spikes");
+  EXPECT_ERROR(ofEncode("int8:128+hadamard16"),
+               "the machine file does not tell what 'int8:128+hadamard16' takes: it has no rates "
+               "of an encoding with and without a rotation");
+  keep({});
+  EXPECT_ERROR(ofEncode("int8:128"), "the machine file has no rates of codecs");
   machine.compute.clear();
   EXPECT_ERROR(OperationTimes(machine, {1, 1}).ofCopy(1).status(),
                "the machine file has no rates of a processor");
@@ -175,6 +271,10 @@ TEST(OperationTime, OnAGpu) {
   EXPECT_CLOSE(seconds(times.ofLibrary(matmul(1, 8192, 8192, DType::bf16))),
                2e-5 + 2.0 * (8192 + 8192.0 * 8192 + 8192) / 3.35e12);
   EXPECT_CLOSE(seconds(times.ofCopy(3.35e9)), 2e-5 + 2e-3);
+  // A codec is bound by memory, and computes in f32, 6 operations of an element, at 66.9 TFLOP/s.
+  const LibraryCall call = codec("encode", "int8:128", 1024, 8192);
+  EXPECT_CLOSE(seconds(times.ofLibrary(call)), 2e-5 + bytesOf(call) / 3.35e12);
+  EXPECT_CLOSE(seconds(times.ofRows({}, 1024, 0, 0, {call})), 2e-5 + 6.0 * 1024 * 8192 / 6.69e13);
   EXPECT_ERROR(times.ofLibrary(matmul(8, 8, 8, DType::i64)).status(),
                "the machine file has no peak rate of matrix operations on i64");
 }

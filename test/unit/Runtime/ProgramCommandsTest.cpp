@@ -66,6 +66,73 @@ TEST(Program, RefusesBadLaunches) {
                "kernel 'gelu' occurs twice");
 }
 
+/// A program whose generated kernel decodes its input, with a change.
+Status verifyCodec(const std::function<void(program::KernelT &, program::LaunchT &)> &change) {
+  return verifyAfter([&](ProgramT &p) {
+    auto codec = std::make_unique<program::OperandCodecT>();
+    codec->codec = std::make_unique<program::LibraryCallT>();
+    codec->codec->name = "decode_sum";
+    codec->codec->integers = {Encoding::parse("int8:32")->code(), 0, 1};
+    codec->row_shape = {8};
+    program::KernelT &kernel = *p.kernels[0];
+    kernel.codecs.push_back(std::move(codec));
+    launch(p).operands[0] = symmetric(0, {1, 48});
+    launch(p).operands[0]->dtype = Type::i8;
+    launch(p).row_operand[0] = false;
+    change(kernel, launch(p));
+  });
+}
+
+TEST(Program, RefusesBadCodecs) {
+  using K = program::KernelT;
+  using L = program::LaunchT;
+  EXPECT_OK(verifyCodec([](K &, L &) {}));
+  const std::string kernel = "kernel 'gelu': ", codec = kernel + "codec of operand 0: ";
+  EXPECT_ERROR(verifyCodec([](K &k, L &) { k.codecs[0]->operand = 2; }),
+               kernel + "codec of operand 2: expects an operand below 2, got 2");
+  EXPECT_ERROR(verifyCodec([](K &k, L &) {
+                 k.codecs.push_back(std::make_unique<program::OperandCodecT>(*k.codecs[0]));
+               }),
+               kernel + "expects codecs of ascending operands, got operand 0 behind 0");
+  EXPECT_ERROR(verifyCodec([](K &k, L &) { k.codecs[0]->codec->name = "encode"; }),
+               codec + "expects the codec decode or decode_sum, got 'encode'");
+  EXPECT_ERROR(verifyCodec([](K &k, L &) { k.codecs[0]->operand = 1; }),
+               kernel + "codec of operand 1: expects the codec encode, got 'decode_sum'");
+  EXPECT_ERROR(verifyCodec([](K &k, L &) { k.codecs[0]->codec->integers.pop_back(); }),
+               codec + "expects 3 integers of decode_sum and nothing else, got 2");
+  EXPECT_ERROR(verifyCodec([](K &k, L &) { k.codecs[0]->codec->axes = tensorParallel(); }),
+               codec + "expects 3 integers of decode_sum and nothing else, got 3");
+  EXPECT_ERROR(verifyCodec([](K &k, L &) { k.codecs[0]->dtype = static_cast<Type>(7); }),
+               codec + "expects an element type, got 7");
+  for (const std::vector<int64_t> &shape :
+       {std::vector<int64_t>{}, {-8}, {int64_t(1) << 33}, std::vector<int64_t>(8, 1)})
+    EXPECT_ERROR(verifyCodec([&](K &k, L &) { k.codecs[0]->row_shape = shape; }),
+                 codec + "expects 1 to 7 dimensions of a row with up to 2^32 elements, got " +
+                     shapeString(shape));
+  EXPECT_ERROR(verifyCodec([](K &k, L &) { k.in_place = {0, 1}; }),
+               codec + "expects it not to be in 'in_place'");
+  EXPECT_ERROR(verifyAfter([](ProgramT &p) {
+                 kernelAt(p, 1).codecs.push_back(std::make_unique<program::OperandCodecT>());
+                 program::OperandCodecT &added = *kernelAt(p, 1).codecs[0];
+                 added.codec = std::make_unique<program::LibraryCallT>();
+                 added.codec->name = "decode";
+               }),
+               "kernel 'matmul.2': expects no codecs of a kernel of the library");
+  EXPECT_ERROR(verifyCodec([](K &, L &l) { l.row_operand[0] = true; }),
+               launchPlace() + "operand 0: expects a payload to be no row operand");
+  const std::string operand = launchPlace() + "operand 0: ";
+  EXPECT_ERROR(verifyCodec([](K &, L &l) { l.operands[0]->shape = {1, 32}; }),
+               operand + "payload: expects shape [1, 48], got [1, 32]");
+  EXPECT_ERROR(verifyCodec([](K &, L &l) { l.operands[0] = symmetric(0, {2, 8}); }),
+               operand + "payload: expects shape [2, 32], got [2, 8]");
+  EXPECT_ERROR(verifyCodec([](K &k, L &) { k.codecs[0]->codec->integers[0] = 0x7fffffff; }),
+               operand + Encoding::fromCode(0x7fffffff).status().message());
+  EXPECT_ERROR(verifyCodec([](K &k, L &) { k.codecs[0]->codec->integers[2] = 2; }),
+               operand + "payload: expects the parts of 2 ranks, got shape [1, 48]");
+  EXPECT_ERROR(verifyCodec([](K &k, L &) { k.codecs[0]->dtype = Type::i32; }),
+               operand + "out: expects a floating-point type, got i32");
+}
+
 TEST(Program, RefusesBadProducts) {
   EXPECT_ERROR(verifyAfter([](ProgramT &p) { matmul(p).lhs = local(0, {}); }),
                matmulPlace() + "lhs: expects at least 1 dimension");
@@ -250,9 +317,9 @@ TEST(Program, RefusesBadCallsOfTheLibrary) {
 
 /// The format's version is checked before anything else is read.
 TEST(Program, RefusesOtherVersions) {
-  for (uint32_t version : {1u, 2u, 3u, 5u})
+  for (uint32_t version : {1u, 2u, 3u, 4u, 6u})
     EXPECT_ERROR(verifyAfter([&](ProgramT &p) { p.version = version; }),
-                 "expects program version 4, got " + std::to_string(version) +
+                 "expects program version 5, got " + std::to_string(version) +
                      " (compile the model with this version of Braid)");
 }
 

@@ -38,6 +38,14 @@ inline Machine sampleMachine() {
     rates.rowOperations = {{"simple", part * 1e9}, {"exp", part * 1e8}, {"rotary", part * 1e9}};
     rates.memory = {{4096, part * 4e10, part * 4e10, part * 4e10},
                     {409600, part * 2e10, part * 1e10, part * 1e10}};
+    for (const int64_t elements : {1000, 100000}) {
+      const double far = elements == 1000 ? part : part / 2;
+      rates.codecs.push_back({"int8:128", elements, far * 1e9, far * 2e9, far * 4e9});
+      rates.codecs.push_back({"int8:32", elements, far * 5e8, far * 5e8, far * 5e8});
+      rates.codecs.push_back({"int8:128+spikes", elements, far * 2.5e8, far * 1e9, far * 2e9});
+      rates.codecs.push_back({"int8:128+hadamard64", elements, far * 5e8, far * 1e9, far * 2e9});
+      rates.codecs.push_back({"bf16", elements, far * 2e9, far * 2e9, far * 2e9});
+    }
     machine.compute.push_back(rates);
   }
   machine.overheads = Overheads{1e-6, 2e-6, 5e-6};
