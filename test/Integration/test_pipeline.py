@@ -71,8 +71,8 @@ def test_gradients(tmp_path, stages, micro_batches, tp, way):
     if way == "orders":
         assert "order: no two commands that share memory are unordered" in done.out
         assert "100 orders of" in done.out
-    # Every stage squares, which doubles relative errors. How large they are at first depends on the instruction set's sums.
-    bound = 5e-7 * 2**stages
+    # Every stage squares, which doubles relative errors: sums of AVX2 exceed 2e-6 from the fourth stage on.
+    bound = 2e-6 * 2**max(0, stages - 3)
     for name, value in expected.items():
         assert models.relative_l2(np.load(tmp_path / "out" / f"{name}.npy"), value) < bound, name
 
