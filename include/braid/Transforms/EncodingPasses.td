@@ -81,8 +81,8 @@ def ExpandEncoded : Pass<"braid-expand-encoded", "::mlir::ModuleOp"> {
     %r = nn.decode %g as <"int8:128"> of f32 : tensor<2x1600xi8> -> tensor<8x384xf32>
     ```
     An all_reduce of much payload is cut at whole rows into chunks, each with at least `message-bytes` of payload for every rank
-    in either half, so that links carry one chunk while others are encoded, added and decoded. All chunks are encoded and
-    sent, then added and sent on, then decoded. Each has equally many rows for every rank to add, and so the bits
+    in either half, so that links carry one chunk while others are encoded, added and decoded. At most four
+    chunks are sent ahead of the one that is added, and a chunk is decoded four behind it. Each has equally many rows for every rank to add, so the bits
     are those of one chunk. Chunks are slices and concatenations, which move no data.
 
     With `message-bytes=1024`, what is done with a tensor<16x256xf32> in 8 bits:
