@@ -3,7 +3,8 @@
 plain program's time, beside PyTorch with Gloo. Prints figures, asserts nothing about them.
 
 Of a plain program that communicates for the share f of its time, what sends r times less takes (1 - f) + f / r at best: the
-inverse is the bound that each row is compared with. f is measured: the exposed part of the plain program's run."""
+inverse is the bound that each row is compared with. f is measured: the exposed part of a plain program's run, on the rank where it
+is greatest."""
 import json
 import os
 import pathlib
@@ -48,6 +49,7 @@ def run_bundle(lab, bundle, arguments, folder):
                         lab.agent], **PIPES)], arguments.limit, bundle.name)
     found = json.loads(report.read_text())
     return {"median_s": found["median_run_s"], "exposed_s": found["exposed_comm_s"], "hidden_s": found["hidden_comm_s"],
+            "exposed_share": found["exposed_comm_s"] / found["comm_run_s"], "computing_s": found["comm_run_s"] - found["exposed_comm_s"],
             "peer_wait_s": found["peer_wait_s"], "sent_bytes": found["bytes_sent_per_rank"],
             "processor_share": found["processor_s"] / (found["median_run_s"] * found["runs"])}
 
@@ -68,8 +70,7 @@ def joined(rounds):
 
 def rate_for(share, fast):
     """At which the plain program would communicate for this share of its time."""
-    computes = fast["median_s"] - fast["exposed_s"]
-    bits = fast["sent_bytes"] * 8 / OF_THE_WIRE / (computes * share / (1 - share))
+    bits = fast["sent_bytes"] * 8 / OF_THE_WIRE / (fast["computing_s"] * share / (1 - share))
     return f"{max(100, round(bits / 1000))}kbit"
 
 
@@ -92,7 +93,7 @@ def print_table(title, rows, base):
 def with_bounds(found):
     """Adds what the plain program's share of communication, which is measured, allows."""
     plain = found["plain"]
-    share = plain["exposed_s"] / plain["median_s"]
+    share = plain["exposed_share"]
     for name, row in found.items():
         row["encoding"], row["measured_share"] = name, share
         if "sent_bytes" in row and name != "plain":

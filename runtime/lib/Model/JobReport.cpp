@@ -58,8 +58,8 @@ constexpr const char *kOfProcess[] = {"host",
 constexpr const char *kSums[] = {"peak_memory_bytes", "process_peak_memory_bytes",
                                  "huge_page_bytes"};
 /// Of the rank that is exposed most.
-constexpr const char *kOfOneRank[] = {"comm_of_rank", "comm_s", "hidden_comm_s", "exposed_comm_s",
-                                      "peer_wait_s"};
+constexpr const char *kOfOneRank[] = {"comm_of_rank",  "comm_run_s",     "comm_s",
+                                      "hidden_comm_s", "exposed_comm_s", "peer_wait_s"};
 
 /// Collectives by identity: those of the first report that has them, with the bytes of the rank
 /// that sends most.
@@ -157,7 +157,11 @@ Result<std::string> Execution::gatherReport() const {
   if (!communicator)
     return report();
   ASSIGN_OR_RETURN(const ClockMap clock, communicator->measureClock());
-  OrderedJson own = state.report();
+  // The same run in all processes: those of median time in each would not add up.
+  const RunRecord *typical = state.runs.typical();
+  uint64_t number = typical ? typical->number : 0;
+  RETURN_IF_ERROR(communicator->broadcast(&number, sizeof(number)));
+  OrderedJson own = state.report(number);
   addTo(own, state.model->processInfo(clock), nowNs());
   if (state.prediction)
     own["prediction"] = state.prediction->figures().raw();

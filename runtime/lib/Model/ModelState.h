@@ -19,6 +19,7 @@
 
 #include <map>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 
 namespace braid::runtime {
 
@@ -87,7 +88,8 @@ struct Execution::State {
   void copyBound(bool read) const;
   /// Makes the ranks' next run one of this entry.
   void enter();
-  nlohmann::ordered_json report() const;
+  /// With the times of collectives of the run of this number; of the typical one without.
+  nlohmann::ordered_json report(std::optional<uint64_t> number = {}) const;
   /// Of the kernels of this process's ranks that have them.
   std::vector<EncodingErrors *> encodingErrors() const;
   /// Whether there is a trace of a run.

@@ -82,7 +82,7 @@ static Json errorsOf(const std::vector<EncodingErrors *> &all) {
   return json;
 }
 
-nlohmann::ordered_json Execution::State::report() const {
+nlohmann::ordered_json Execution::State::report(std::optional<uint64_t> number) const {
   const Model::State &m = *model;
   const Manifest &manifest = m.bundle->manifest();
   // The times of collectives come from one run, the one of median time, and the totals from one
@@ -92,7 +92,8 @@ nlohmann::ordered_json Execution::State::report() const {
   none.ranks = PerRank<RankTimes>(local);
   for (int64_t r : local)
     none.ranks[r].clear(programs[r].collectives.size());
-  const RunRecord &typical = runs.typical() ? *runs.typical() : none;
+  const RunRecord *kept = number ? runs.closest(*number) : runs.typical();
+  const RunRecord &typical = kept ? *kept : none;
   int64_t mostExposed = local.first;
   for (int64_t r : local)
     if (typical.ranks[r].total.exposedNs > typical.ranks[mostExposed].total.exposedNs)
@@ -111,7 +112,7 @@ nlohmann::ordered_json Execution::State::report() const {
     int64_t commands = 0;
     for (const auto &queue : programs[r].queues)
       commands += static_cast<int64_t>(queue.size());
-    Json json = {{"rank", r}, {"commands", commands}};
+    Json json = {{"rank", r}, {"commands", commands}, {"comm_run_s", inSeconds(typical.ns)}};
     addTo(json, typical.ranks[r].total, m.usesDevice());
     json.update({{"bytes_sent", programs[r].bytesSent},
                  {"parameter_bytes", parameterBytes},
@@ -213,6 +214,7 @@ nlohmann::ordered_json Execution::State::report() const {
   if (m.device)
     report["machine"]["gpus"] = m.device->deviceNames();
   report["comm_of_rank"] = mostExposed;
+  report["comm_run_s"] = inSeconds(typical.ns);
   addTo(report, typical.ranks[mostExposed].total, m.usesDevice());
   report.update({{"peak_memory_bytes", memory},
                  {"huge_page_bytes",

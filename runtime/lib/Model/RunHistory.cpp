@@ -24,6 +24,7 @@ void RunHistory::add(int64_t ns, const PerRank<std::unique_ptr<Rank>> &ranks) {
   least = runs == 0 ? ns : std::min(least, ns);
   ring[runs % ring.size()] = ns;
   RunRecord &record = details[runs % details.size()];
+  record.number = runs;
   record.ns = ns;
   for (int64_t r : ranks.ranks())
     record.ranks[r] = ranks[r]->times;
@@ -47,6 +48,13 @@ const RunRecord *RunHistory::typical() const {
   std::nth_element(order.begin(), middle, order.end(),
                    [](const RunRecord *a, const RunRecord *b) { return a->ns < b->ns; });
   return *middle;
+}
+
+const RunRecord *RunHistory::closest(uint64_t number) const {
+  if (runs == 0)
+    return nullptr;
+  const uint64_t oldest = runs - std::min<uint64_t>(runs, details.size());
+  return &details[std::clamp<uint64_t>(number, oldest, runs - 1) % details.size()];
 }
 
 double quantile(std::vector<int64_t> numbers, double q) {

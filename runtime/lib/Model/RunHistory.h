@@ -14,6 +14,7 @@
 namespace braid::runtime {
 
 struct RunRecord {
+  uint64_t number = 0; ///< of the run, from 0
   int64_t ns = 0;
   PerRank<RankTimes> ranks;
 };
@@ -33,6 +34,9 @@ public:
   std::vector<int64_t> times() const;
   /// The run of median time among those whose collectives are kept; null when there is none.
   const RunRecord *typical() const;
+  /// The run of this number or, where its collectives are not kept, the one of the closest number;
+  /// null when there is none.
+  const RunRecord *closest(uint64_t number) const;
 
 private:
   uint64_t runs = 0;

@@ -492,8 +492,15 @@ TEST(RunHistory, KeepsTheLastRuns) {
   EXPECT_EQ(times.back(), 1000 + kRuns - 1);
   ASSERT_NE(history.typical(), nullptr);
   EXPECT_EQ(history.typical()->ranks[5].collectives[2].exposedNs, history.typical()->ns - 1000);
+  const auto number = static_cast<uint64_t>(kRuns - 2);
+  for (const RunRecord *record : {history.closest(number), history.typical()})
+    EXPECT_EQ(record->ranks[5].collectives[2].exposedNs, static_cast<int64_t>(record->number));
+  EXPECT_EQ(history.closest(number)->number, number);
+  EXPECT_EQ(history.closest(3 * number)->number, number + 1);
+  EXPECT_GT(history.closest(0)->number, 0u); // the oldest that is kept
   history.clear();
   EXPECT_EQ(history.count(), 0u);
+  EXPECT_EQ(history.closest(0), nullptr);
   history.add(7, ranks);
   EXPECT_EQ(history.leastNs(), 7);
   EXPECT_EQ(history.times(), std::vector<int64_t>{7});
