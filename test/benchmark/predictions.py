@@ -5,7 +5,8 @@ layers of models at shapes that no calibration measures; with --hosts, the same 
 
 Calibrates first, unless a machine file is given. A collective's time is the least, over several loads of a program, of the
 median over its repetitions, behind a copy that writes its input; a layer's that of the fastest run. Errors are predicted /
-measured - 1. Needs build/bin/braid and build/bin/BraidCollectiveTimes (ninja -C build braid BraidCollectiveTimes).
+measured - 1. With --rounds the times of collectives are medians of rounds, and how much these differ is told: no prediction can
+be better than a measurement that is repeated. Needs build/bin/braid and build/bin/BraidCollectiveTimes (ninja -C build braid BraidCollectiveTimes).
 """
 import argparse
 import json
@@ -104,17 +105,26 @@ def layers(args, folder, ranks, places):
 
 
 def on_this_host(machine, args, folder):
-    if args.bytes:
-        for transport in args.transports:
-            for ranks in args.ranks:
-                rows = {}
-                output = checked([BIN / "BraidCollectiveTimes", machine, transport, ranks, args.loads, args.between, "all",
-                                  *args.bytes])
-                for line in output.splitlines():
-                    row = json.loads(line)
-                    rows.setdefault(row["kind"], {})[row["bytes"]] = (row["predicted_s"], row["least_median_s"])
-                print(f"\n{transport}, {ranks} ranks: measured us (error), load average {os.getloadavg()[0]:.1f}\n")
-                print_errors(rows, args.bytes)
+    cases = [(transport, ranks) for transport in args.transports for ranks in args.ranks] if args.bytes else []
+    predicted, measured = {}, {}
+    for _ in range(args.rounds):
+        for transport, ranks in cases:
+            output = checked([BIN / "BraidCollectiveTimes", machine, transport, ranks, args.loads, args.between, "all", *args.bytes])
+            for row in map(json.loads, output.splitlines()):
+                key = transport, ranks, row["kind"], row["bytes"]
+                predicted[key] = row["predicted_s"]
+                measured.setdefault(key, []).append(row["least_median_s"])
+    for case in cases:
+        rows, again = {}, []
+        for key in predicted:
+            if key[:2] == case:
+                middle = statistics.median(measured[key])
+                rows.setdefault(key[2], {})[key[3]] = (predicted[key], middle)
+                again += [one / middle - 1 for one in measured[key] if one != middle]
+        print(f"\n{case[0]}, {case[1]} ranks: measured us (error), load average {os.getloadavg()[0]:.1f}\n")
+        print_errors(rows, args.bytes)
+        if again:
+            print(f"measured again, against the median of {args.rounds} rounds: {summary(again)}", flush=True)
     if args.models:
         layers(args, folder, 2, {
             transport: lambda words, transport=transport: checked(
@@ -165,6 +175,7 @@ def main():
     parser.add_argument("--ranks", type=int, nargs="+", default=[2, 4])
     parser.add_argument("--transports", nargs="+", default=["threads", "shm"], choices=["threads", "shm"])
     parser.add_argument("--loads", type=int, default=6, help="loads of each program, in turn (default: 6)")
+    parser.add_argument("--rounds", type=int, default=1, help="measure collectives so often, all in turn (default: 1)")
     parser.add_argument("--between", type=int, default=0, help="bytes that a rank uses between two collectives (default: 0)")
     parser.add_argument("--bytes", type=int, nargs="*", default=[4096 * 4**i for i in range(8)],
                         help="of the larger of a rank's input and output; none: no collectives (default: 4 KiB to 64 MiB)")

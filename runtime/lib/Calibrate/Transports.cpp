@@ -342,11 +342,16 @@ Result<cost::Transport> measureTransport(const std::string &name, int64_t ranks,
   for (K kind : kinds)
     smallest.push_back(probe(kind, ranks, 0, name));
   smallest.push_back({K::allReduce, ranks, 64, 64, name, true});
+  // Of ranks that share cores the system decides which one runs when: more points tell no more.
+  const bool sharesCores = static_cast<double>(ranks) > usableCores();
   std::vector<int64_t> sizes;
   // Between powers of two, and closer where the caches end and copies go around them.
-  for (int64_t bytes = 1792; bytes <= (quick ? int64_t(1) << 13 : int64_t(112) << 20); bytes *= 2) {
+  const int64_t most = quick         ? int64_t(1) << 13
+                       : sharesCores ? int64_t(28) << 20
+                                     : int64_t(112) << 20;
+  for (int64_t bytes = 1792; bytes <= most; bytes *= 2) {
     sizes.push_back(bytes);
-    if (bytes >= int64_t(1) << 20 && bytes < int64_t(28) << 20)
+    if (!sharesCores && bytes >= int64_t(1) << 20 && bytes < int64_t(28) << 20)
       sizes.push_back(bytes / 10 * 14);
   }
   // Each needs one figure more than those before.
@@ -367,15 +372,15 @@ Result<cost::Transport> measureTransport(const std::string &name, int64_t ranks,
   Repeated repeated;
   if (!quick)
     repeated = {[&](const Probe &probe) {
-                  if (static_cast<double>(ranks) > usableCores() || probe.bytes() > kLargest)
+                  if (sharesCores || probe.bytes() > kLargest)
                     return 2;
-                  return probe.bytes() > kLarge ? 3 : 6;
+                  return probe.bytes() > kLarge ? 3 : 4;
                 },
                 3,
                 [&](const Probe &probe) {
-                  if (probe.bytes() > kLargest)
-                    return 2;
-                  return probe.bytes() <= (int64_t(1) << 20) ? 12 : probe.bytes() <= kLarge ? 5 : 4;
+                  if (probe.bytes() > kLarge)
+                    return sharesCores ? 1 : probe.bytes() > kLargest ? 2 : 4;
+                  return probe.bytes() <= (int64_t(1) << 20) ? 12 : sharesCores ? 3 : 5;
                 }};
   ASSIGN_OR_RETURN(const Seconds measured,
                    measure(name, ranks, programs, repeated, writeBehindCopy));
