@@ -23,6 +23,8 @@ using runtime::Status;
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
+/// In place of a candidate: a collective as it is.
+constexpr size_t kPlain = std::numeric_limits<size_t>::max();
 
 /// One half of one collective, and what each candidate costs the result there.
 struct Half {
@@ -62,6 +64,7 @@ public:
       if (collective(i).hasGather())
         halves.push_back({i, true, {}, {}});
     }
+    RETURN_IF_ERROR(findCosts());
     RETURN_IF_ERROR(measureErrors());
     RETURN_IF_ERROR(measureDamage());
     return tighten();
@@ -131,13 +134,49 @@ private:
     return {};
   }
 
-  /// What a collective costs: the bytes that it sends.
-  double cost(size_t entry, const Encoding &reduce, const Encoding &gather) const {
-    return static_cast<double>(collective(entry).bytesSent(reduce, gather));
+  /// What a collective costs: with a machine the predicted nanoseconds, else the bytes that it
+  /// sends.
+  struct Costs {
+    double plain = kInfinity;    ///< as it is, which is chosen only where encoding is slower
+    std::vector<double> encoded; ///< by candidates of both halves, the second one changing first
+  };
+  Status findCosts() {
+    const size_t n = candidates.size();
+    for (const EncodedCollective &one : model.collectives()) {
+      Costs own;
+      if (CollectiveTimes *times = model.times()) {
+        // Layers are alike, and a prediction takes a while.
+        const auto &all = model.collectives();
+        const auto alike =
+            std::find_if(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(costs.size()),
+                         [&](const auto &before) { return before.placed == one.placed; });
+        if (static_cast<size_t>(alike - all.begin()) < costs.size()) {
+          costs.push_back(costs[static_cast<size_t>(alike - all.begin())]);
+          continue;
+        }
+        const std::string where = "'" + one.identity + "'";
+        ASSIGN_OR_RETURN(const double plain, times->plain(one.placed).within(where));
+        own.plain = plain * 1e9;
+        for (size_t i = 0; i < n * n; ++i) {
+          ASSIGN_OR_RETURN(
+              const cost::EncodedTime time,
+              times->encoded(one.placed, {candidates[i / n], candidates[i % n]}).within(where));
+          own.encoded.push_back(cost::EncodedTimes::isWorthwhile(plain, time.seconds)
+                                    ? time.seconds * 1e9
+                                    : kInfinity);
+        }
+      } else {
+        for (size_t i = 0; i < n * n; ++i)
+          own.encoded.push_back(
+              static_cast<double>(one.bytesSent(candidates[i / n], candidates[i % n])));
+      }
+      costs.push_back(std::move(own));
+    }
+    return {};
   }
 
   struct Assignment {
-    std::vector<size_t> candidate; ///< by half
+    std::vector<size_t> candidate; ///< by half, or kPlain in all of a collective's
     double cost = 0, damage = 0;
   };
 
@@ -147,18 +186,23 @@ private:
     Assignment all;
     for (size_t h = 0; h < halves.size();) {
       const bool isPair = h + 1 < halves.size() && halves[h + 1].entry == halves[h].entry;
-      size_t bestFirst = 0, bestSecond = 0;
-      double best = kInfinity, bestCost = 0, bestDamage = 0;
+      const Costs &own = costs[halves[h].entry];
+      size_t bestFirst = kPlain, bestSecond = kPlain;
+      double best = kInfinity, bestCost = own.plain, bestDamage = 0;
+      if (own.plain < kInfinity)
+        best = std::isfinite(price) ? own.plain : 0;
       for (size_t i = 0; i < candidates.size(); ++i)
         for (size_t j = 0; j < (isPair ? candidates.size() : 1); ++j) {
           const double damage = halves[h].damage[i] + (isPair ? halves[h + 1].damage[j] : 0);
-          const double bytes = cost(halves[h].entry, candidates[i], candidates[isPair ? j : i]);
-          const double value = std::isfinite(price) ? bytes + price * damage : damage;
-          if (value < best || (best == kInfinity && i == 0 && j == 0)) {
+          const double cost = own.encoded[i * candidates.size() + (isPair ? j : i)];
+          const double value = std::isfinite(price)  ? cost + price * damage
+                               : std::isfinite(cost) ? damage
+                                                     : kInfinity;
+          if (value < best || (bestCost == kInfinity && i == 0 && j == 0)) {
             best = value;
             bestFirst = i;
             bestSecond = j;
-            bestCost = bytes;
+            bestCost = cost;
             bestDamage = damage;
           }
         }
@@ -193,7 +237,8 @@ private:
   EncodingTable tableOf(const Assignment &assignment) const {
     EncodingTable table = model.table();
     for (auto [half, c] : llvm::zip_equal(halves, assignment.candidate))
-      halfOf(table.entries[half.entry], half.gather) = candidates[c];
+      if (c != kPlain)
+        halfOf(table.entries[half.entry], half.gather) = candidates[c];
     return table;
   }
 
@@ -313,7 +358,7 @@ private:
       const std::optional<Encoding> &first = entry.reduce ? entry.reduce : entry.gather;
       const std::optional<Encoding> &second = entry.gather ? entry.gather : entry.reduce;
       record.encodings += (record.encodings.empty() ? "" : ",") + entry.identity + "=" +
-                          runtime::EncodingPair{*first, *second}.str();
+                          (first ? runtime::EncodingPair{*first, *second}.str() : "none");
     }
     // The distance of vectors of one length with this cosine; other metrics say nothing of a
     // distance, so it is what was measured, with room for other data. The bound is that of a mean,
@@ -324,21 +369,46 @@ private:
     result.checkTolerance = std::max(byBound, 1.5 * worst);
     for (auto [h, half] : llvm::enumerate(halves)) {
       const EncodingTable::Entry &entry = result.table.entries[half.entry];
+      const bool isSecond = h > 0 && halves[h - 1].entry == half.entry;
+      const EncodedCollective &one = collective(half.entry);
+      const Costs &own = costs[half.entry];
+      if (assignment.candidate[h] == kPlain) {
+        const double best = *llvm::min_element(own.encoded);
+        if (!isSecond)
+          result.remarks.emplace_back(
+              one.identity, "not encoded under " + bound.str() + ": " + timeText(own.plain * 1e-9) +
+                                " as it is" +
+                                (std::isfinite(best) ? ", what encodings gain is not worth the loss"
+                                                     : ", no candidate is predicted to be faster"));
+        continue;
+      }
       char text[160];
       std::snprintf(
           text, sizeof text, "%s: relative L2 %.2g, expected to cost %.2g%% of the budget",
           half.gather ? "gather" : "reduce", std::sqrt(half.errors[assignment.candidate[h]]),
           100 * half.damage[assignment.candidate[h]] / bound.allowedDamage());
-      if (h > 0 && halves[h - 1].entry == half.entry) {
+      if (isSecond) {
         result.remarks.back().second += std::string("; ") + text;
         continue;
       }
-      const EncodedCollective &one = collective(half.entry);
+      const size_t second = h + 1 < halves.size() && halves[h + 1].entry == half.entry ? h + 1 : h;
+      std::string cost;
+      if (model.times())
+        cost = timeText(1e-9 * own.encoded[assignment.candidate[h] * candidates.size() +
+                                           assignment.candidate[second]]) +
+               " in place of " + timeText(own.plain * 1e-9) + ", ";
       result.remarks.emplace_back(
-          entry.identity, entry.str() + " under " + bound.str() + ", " +
+          entry.identity, entry.str() + " under " + bound.str() + ", " + cost +
                               std::to_string(one.bytesSent(entry.reduce, entry.gather)) + " of " +
                               std::to_string(one.bytesSent(std::nullopt, std::nullopt)) +
                               " bytes; " + text);
+    }
+    if (model.times()) {
+      double plain = 0;
+      for (const Costs &own : costs)
+        plain += own.plain;
+      result.seconds = assignment.cost * 1e-9;
+      result.plainSeconds = plain * 1e-9;
     }
     return result;
   }
@@ -351,6 +421,7 @@ private:
   Metric probe;
   llvm::function_ref<void(const std::string &)> progress;
   std::vector<Half> halves;
+  std::vector<Costs> costs; ///< by collective
 };
 
 } // namespace

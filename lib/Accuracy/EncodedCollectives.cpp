@@ -6,6 +6,7 @@
 
 #include "braid/Base/Algorithm.h"
 #include "braid/Base/RowPieces.h"
+#include "braid/Base/StatusMacros.h"
 #include "braid/Transforms/Identity.h"
 #include "braid/Transforms/ShardingUtils.h"
 #include "braid/Transforms/TablePasses.h"
@@ -94,15 +95,18 @@ EncodedCollective::Value valueOf(comm::CollectiveOpInterface op, RankedTensorTyp
   return value;
 }
 
-void collect(func::FuncOp function, const std::string &path,
-             std::vector<EncodedCollective> &found) {
+runtime::Status collect(func::FuncOp function, const std::string &path, CollectiveTimes *times,
+                        std::vector<EncodedCollective> &found) {
+  runtime::Status status;
   function.walk([&](Operation *op) {
     if (auto call = dyn_cast<func::CallOp>(op))
       if (func::FuncOp callee = calleeOf(call); !callee.isExternal())
-        collect(callee, path + "/@" + callName(call), found);
+        status = collect(callee, path + "/@" + callName(call), times, found);
+    if (!status.ok())
+      return WalkResult::interrupt();
     auto collective = dyn_cast<comm::CollectiveOpInterface>(op);
     if (!collective || !tableObstacle(collective).empty())
-      return;
+      return WalkResult::advance();
     EncodedCollective one;
     one.identity = path + "/" + collective.getRoleName().str();
     one.kind = collective.getCollectiveKind();
@@ -111,8 +115,17 @@ void collect(func::FuncOp function, const std::string &path,
       if (auto type = cast<RankedTensorType>(input.getType());
           isa<FloatType>(type.getElementType()))
         one.values.push_back(valueOf(collective, type, one.ranks));
+    if (times) {
+      auto placed = times->locate(collective);
+      status = placed.status().within("'" + one.identity + "'");
+      if (!status.ok())
+        return WalkResult::interrupt();
+      one.placed = std::move(*placed);
+    }
     found.push_back(std::move(one));
+    return WalkResult::advance();
   });
+  return status;
 }
 
 } // namespace
@@ -135,10 +148,11 @@ int64_t EncodedCollective::bytesSent(const OptionalEncoding &reduce,
   return bytes;
 }
 
-std::vector<EncodedCollective> encodableCollectives(ModuleOp module, StringRef entry) {
+runtime::Result<std::vector<EncodedCollective>>
+encodableCollectives(ModuleOp module, StringRef entry, CollectiveTimes *times) {
   std::vector<EncodedCollective> found;
   if (auto function = module.lookupSymbol<func::FuncOp>(entry))
-    collect(function, "@" + entry.str(), found);
+    RETURN_IF_ERROR(collect(function, "@" + entry.str(), times, found));
   return found;
 }
 

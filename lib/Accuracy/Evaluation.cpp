@@ -66,7 +66,13 @@ Result<std::unique_ptr<TableModel>> TableModel::create(ModuleOp module, const Co
                            " parameters: expects --weights FILE|DIR");
     RETURN_IF_ERROR(made->model->loadWeights(*weights));
   }
-  made->found = encodableCollectives(*plain, made->known->name);
+  if (!options.machine.empty()) {
+    ASSIGN_OR_RETURN(cost::Machine machine, cost::openMachine(options.machine));
+    made->machineTimes = std::make_unique<CollectiveTimes>(
+        RunPlace{std::make_shared<const cost::Machine>(std::move(machine)), options.transport,
+                 options.ranksOfHosts, options.threads});
+  }
+  ASSIGN_OR_RETURN(made->found, encodableCollectives(*plain, made->known->name, made->times()));
   const std::vector<EncodingTable::Entry> entries = made->table().entries;
   if (!llvm::equal(entries, made->found, [](const auto &entry, const auto &collective) {
         return entry.identity == collective.identity;

@@ -8,6 +8,8 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/raw_ostream.h"
 
 #include <numeric>
 #include <set>
@@ -107,32 +109,48 @@ const cost::EncodedTimes &CollectiveTimes::timesFor(int64_t ranksOfHost) {
       .first->second;
 }
 
-Result<double> CollectiveTimes::plain(CollectiveOpInterface op) {
+Result<PlacedCollective> CollectiveTimes::locate(CollectiveOpInterface op) {
   ASSIGN_OR_RETURN(const Spread *spread, spreadOf(op));
   EncodableCollective c = describe(op);
   c.groupsOfHost = spread->groupsOfHost;
-  double longest = 0;
+  PlacedCollective placed;
+  placed.ranksOfHost = spread->ranksOfHost;
   for (const runtime::Topology &topology : spread->topologies) {
     c.topology = topology;
-    ASSIGN_OR_RETURN(const double seconds, timesFor(spread->ranksOfHost).plain(c));
+    placed.groups.push_back(c);
+  }
+  return placed;
+}
+
+Result<double> CollectiveTimes::plain(const PlacedCollective &collective) {
+  double longest = 0;
+  for (const EncodableCollective &group : collective.groups) {
+    ASSIGN_OR_RETURN(const double seconds, timesFor(collective.ranksOfHost).plain(group));
     longest = std::max(longest, seconds);
   }
   return longest;
 }
 
-Result<EncodedTime> CollectiveTimes::encoded(CollectiveOpInterface op,
+Result<EncodedTime> CollectiveTimes::encoded(const PlacedCollective &collective,
                                              const runtime::EncodingPair &encodings) {
-  ASSIGN_OR_RETURN(const Spread *spread, spreadOf(op));
-  EncodableCollective c = describe(op);
-  c.groupsOfHost = spread->groupsOfHost;
   EncodedTime longest;
-  for (const runtime::Topology &topology : spread->topologies) {
-    c.topology = topology;
-    ASSIGN_OR_RETURN(const EncodedTime time, timesFor(spread->ranksOfHost).encoded(c, encodings));
+  for (const EncodableCollective &group : collective.groups) {
+    ASSIGN_OR_RETURN(const EncodedTime time,
+                     timesFor(collective.ranksOfHost).encoded(group, encodings));
     if (time.seconds > longest.seconds)
       longest = time;
   }
   return longest;
+}
+
+std::string timeText(double seconds) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  if (seconds < 1e-4)
+    os << llvm::format("%.3g us", seconds * 1e6);
+  else
+    os << llvm::format("%.3g ms", seconds * 1e3);
+  return text;
 }
 
 } // namespace braid

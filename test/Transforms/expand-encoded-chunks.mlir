@@ -99,3 +99,40 @@ func.func @main(%x: tensor<2x8x256xf32> {nn.name = "x", comm.sharding = #comm.sh
   %d, %e = comm.all_reduce sum(%row, %x) over <@mesh, {tp}> role "d+e" {comm.encoding = #comm.encoding<"int8:128/int4:128">} : tensor<256xf32>, tensor<2x8x256xf32>
   return %a, %b, %c, %d, %e : tensor<2x8x256xf32>, tensor<15x192xf32>, tensor<1x3x1024xf32>, tensor<256xf32>, tensor<2x8x256xf32>
 }
+
+// Of what one step is, chunks are rows of every rank's part.
+// CHECK-LABEL: func.func @steps
+// CHECK-SAME: %[[X:[^:]*]]: tensor<2x8x256xf32>
+func.func @steps(%x: tensor<2x8x256xf32>, %y: tensor<2x3x256xf32>, %z: tensor<4x512xf32>)
+    -> (tensor<2x4x256xf32>, tensor<2x6x256xf32>, tensor<4x256xf32>, tensor<4x1024xf32>) {
+  // CHECK: %[[S:.*]] = tensor.expand_shape %[[X]] {{\[\[}}0], [1, 2], [3{{\]\]}} output_shape [2, 2, 4, 256] : tensor<2x8x256xf32> into tensor<2x2x4x256xf32>
+  // CHECK: %[[X0:.*]] = nn.slice %[[S]] dim 2 from 0 size 1 : tensor<2x2x4x256xf32> -> tensor<2x2x1x256xf32>
+  // CHECK: %[[P0:.*]] = nn.encode %[[X0]] as <"int8:128"> : tensor<2x2x1x256xf32> -> tensor<2x2x288xi8>
+  // CHECK: %[[Q0:.*]] = comm.all_to_all(%[[P0]]) split 1 concat 0 over <@mesh, {tp}> role "f/chunk#0" : tensor<2x2x288xi8> -> tensor<4x1x288xi8>
+  // CHECK: nn.slice %[[S]] dim 2 from 3 size 1
+  // CHECK: role "f/chunk#3"
+  // CHECK: %[[A0:.*]] = nn.decode_sum %[[Q0]] senders 2 as <"int8:128"> of f32 : tensor<4x1x288xi8> -> tensor<2x1x256xf32>
+  // CHECK: %[[A1:.*]] = nn.decode_sum
+  // CHECK: nn.concat %[[A0]], %[[A1]], %{{.*}}, %{{.*}} dim 1 : {{.*}} -> tensor<2x4x256xf32>
+  // REMARK: comm.reduce_scatter 'f': encoded as int8:128: payloads of {{.*}}, in 4 chunks of at least 1024 bytes of payload
+  %f = comm.reduce_scatter sum(%x) dim 1 over <@mesh, {tp}> role "f" {comm.encoding = #comm.encoding<"int8:128">} : tensor<2x8x256xf32> -> tensor<2x4x256xf32>
+  // CHECK: nn.slice %{{.*}} dim 1 from 0 size 1 : tensor<2x3x256xf32> -> tensor<2x1x256xf32>
+  // CHECK: comm.all_gather(%{{.*}}) dim 1 over <@mesh, {tp}> role "g/chunk#0" : tensor<2x1x288xi8> -> tensor<2x2x288xi8>
+  // CHECK: nn.slice %{{.*}} dim 1 from 1 size 1
+  // CHECK: nn.slice %{{.*}} dim 1 from 2 size 1
+  // CHECK: nn.decode %{{.*}} : tensor<2x2x288xi8> -> tensor<2x2x1x256xf32>
+  // CHECK: %[[G:.*]] = nn.concat %{{.*}}, %{{.*}}, %{{.*}} dim 2 : {{.*}} -> tensor<2x2x3x256xf32>
+  // CHECK: tensor.collapse_shape %[[G]] {{\[\[}}0], [1, 2], [3{{\]\]}} : tensor<2x2x3x256xf32> into tensor<2x6x256xf32>
+  %g = comm.all_gather(%y) dim 1 over <@mesh, {tp}> role "g" {comm.encoding = #comm.encoding<"int8:128">} : tensor<2x3x256xf32> -> tensor<2x6x256xf32>
+  // Where the last dimension is divided or joined, they are rows of all.
+  // CHECK: tensor.expand_shape %{{.*}} output_shape [4, 2, 256] : tensor<4x512xf32> into tensor<4x2x256xf32>
+  // CHECK: nn.slice %{{.*}} dim 0 from 0 size 2 : tensor<4x2x256xf32> -> tensor<2x2x256xf32>
+  // CHECK: %[[H:.*]] = nn.concat %{{.*}}, %{{.*}} dim 0 : tensor<2x1x256xf32>, tensor<2x1x256xf32> -> tensor<4x1x256xf32>
+  // CHECK: tensor.collapse_shape %[[H]] {{.*}} into tensor<4x256xf32>
+  %h = comm.reduce_scatter sum(%z) dim 1 over <@mesh, {tp}> role "h" {comm.encoding = #comm.encoding<"int8:128">} : tensor<4x512xf32> -> tensor<4x256xf32>
+  // CHECK: nn.slice %{{.*}} dim 0 from 0 size 1 : tensor<4x1x512xf32> -> tensor<1x1x512xf32>
+  // CHECK: nn.decode %{{.*}} -> tensor<1x2x512xf32>
+  // CHECK: nn.concat {{.*}} dim 0 : {{.*}} -> tensor<4x2x512xf32>
+  %i = comm.all_gather(%z) dim 1 over <@mesh, {tp}> role "i" {comm.encoding = #comm.encoding<"int8:128">} : tensor<4x512xf32> -> tensor<4x1024xf32>
+  return %f, %g, %h, %i : tensor<2x4x256xf32>, tensor<2x6x256xf32>, tensor<4x256xf32>, tensor<4x1024xf32>
+}

@@ -90,8 +90,8 @@ std::string readMachine(const CompileArgs &args, bool forCUDA, CompileOptions &o
                ? ""
                : (args.hosts.empty() ? "--transport" : "--hosts") +
                      std::string(" expects --machine, whose times say where encodings are faster");
-  if (args.quantize.empty())
-    return "--machine expects --quantize: it says where encodings are faster";
+  if (args.quantize.empty() && args.budget.bound.empty())
+    return "--machine expects --quantize or --quantize-budget: it says where encodings are faster";
   options.machine = args.machine == "host" ? cost::defaultMachinePath() : args.machine;
   if (options.machine.empty())
     return "--machine host: no folder for caches is known";

@@ -66,6 +66,9 @@ runtime::Status chooseUnderBudget(ModuleOp module, const BudgetArgs &args,
       budget.bound.str(), budget.bound.text(choice.record.measured), choice.record.batches,
       budget.bound.text(choice.record.percentile95), choice.bytes, choice.plainBytes,
       static_cast<double>(choice.bytes) / static_cast<double>(choice.plainBytes));
+  if (choice.seconds)
+    llvm::errs() << llvm::formatv("predicted for these collectives: {0:F3} of {1:F3} ms\n",
+                                  *choice.seconds * 1e3, *choice.plainSeconds * 1e3);
   return {};
 }
 

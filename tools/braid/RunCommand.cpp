@@ -92,7 +92,7 @@ public:
     compile.passes = passes;
     compile.quantize = quantize;
     compile.quantizeMatmuls = quantizeMatmuls;
-    if (!quantize.empty() && options.world.machine)
+    if ((!quantize.empty() || !budget.bound.empty()) && options.world.machine)
       RETURN_IF_ERROR(placeRanks(options, compile));
     if (!budget.bound.empty()) {
       std::unique_ptr<runtime::WeightSource> weights;
@@ -311,7 +311,8 @@ int runRun(int argc, const char *const *argv) {
        &runner.quantize},
       {"--quantize-budget",
        "choose the encodings: the cheapest that keep a promise on the result over the batches of "
-       "--calibration, such as cosine>=0.999, relative-l2<=0.02, kl<=0.01 or perplexity<=+1%",
+       "--calibration, such as cosine>=0.999, relative-l2<=0.02, kl<=0.01 or perplexity<=+1%; with "
+       "--machine those that take the least time",
        &runner.budget.bound},
       {"--calibration",
        "with --quantize-budget: ids of tokens (.npy), or a directory with NAME.npy for each input",

@@ -71,7 +71,8 @@ void addCompileOptions(CLI::App *cmd, CompileArgs &args) {
       "--encodings`)");
   cmd->add_option(
       "--machine", args.machine,
-      "with --quantize: encode only where this machine is predicted to be faster by it: "
+      "with --quantize or --quantize-budget: encode only where this machine is predicted to be "
+      "faster by it, and under a budget what is predicted to take the least time: "
       "a file that `braid calibrate` wrote, host, or a known machine");
   cmd->add_option("--hosts", args.hosts,
                   "with --machine: the hosts that the ranks will be on, as `braid run` takes them "

@@ -27,6 +27,7 @@ struct BudgetChoice {
   runtime::ErrorBudget record;
   double checkTolerance = 0; ///< relative L2 that a check may allow
   int64_t bytes = 0, plainBytes = 0;
+  std::optional<double> seconds, plainSeconds; ///< predicted of these collectives, with a machine
   /// By collective: its identity, and what was chosen and why.
   std::vector<std::pair<std::string, std::string>> remarks;
 };
@@ -37,9 +38,11 @@ std::vector<runtime::Encoding> defaultCandidates();
 /// Measures what each half of each collective costs the result by itself, for each family of
 /// candidates (plain, rotated, with spikes) with one of them; its others cost in proportion to the
 /// square of the error that they have there. The cheapest assignment whose costs add up to the
-/// budget is measured as a whole on all data. It is kept if the mean over batches, and its standard
-/// error beside it, are within the bound; the sum that is aimed at is tightened or widened. An
-/// error if even the most precise assignment is not: it says how close that came.
+/// budget is measured as a whole on all data. What an encoding costs is the time that is predicted
+/// for it on the model's machine, where a collective stays as it is if that is faster or about as
+/// fast; without a machine, the bytes that a rank sends. It is kept if the mean over batches, and
+/// its standard error beside it, are within the bound; the sum that is aimed at is tightened or
+/// widened. An error if even the most precise assignment is not: it says how close that came.
 runtime::Result<BudgetChoice>
 chooseEncodings(TableModel &model, Evaluation &evaluation, const BudgetOptions &options,
                 llvm::function_ref<void(const std::string &)> progress = nullptr);

@@ -3,8 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// The collectives of a program that may be encoded, and the bytes that they send: the one place
-// that says what an assignment of encodings costs.
+// The collectives of a program that may be encoded, and the bytes that they send.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_ACCURACY_ENCODEDCOLLECTIVES_H
@@ -12,6 +11,7 @@
 
 #include "braid/Base/CollectiveKind.h"
 #include "braid/Base/EncodingTable.h"
+#include "braid/Cost/CollectiveTimes.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/StringRef.h"
@@ -32,6 +32,7 @@ struct EncodedCollective {
   runtime::CollectiveKind kind = runtime::CollectiveKind::allReduce;
   int64_t ranks = 1;
   std::vector<Value> values;
+  PlacedCollective placed; ///< on the machine, if one is given
 
   /// The halves that it has: an all_reduce both, a reduce_scatter the first, others the second.
   bool hasReduce() const;
@@ -42,8 +43,10 @@ struct EncodedCollective {
 };
 
 /// Those of an entry of a module of level comm whose collectives are not encoded, in the order in
-/// which braid-tabulate-encodings lists them.
-std::vector<EncodedCollective> encodableCollectives(mlir::ModuleOp module, llvm::StringRef entry);
+/// which braid-tabulate-encodings lists them. With `times`, which may be null, they are placed; an
+/// error if the hosts have other ranks than the mesh.
+runtime::Result<std::vector<EncodedCollective>>
+encodableCollectives(mlir::ModuleOp module, llvm::StringRef entry, CollectiveTimes *times);
 
 /// The bytes that a rank sends in a run in these collectives.
 int64_t bytesSent(const std::vector<EncodedCollective> &collectives,

@@ -42,6 +42,8 @@ public:
 
   const runtime::Entry &entry() const { return *known; }
   const std::vector<EncodedCollective> &collectives() const { return found; }
+  /// Of the options' machine, on which the collectives are placed; null without one.
+  CollectiveTimes *times() const { return machineTimes.get(); }
   /// Without encodings.
   runtime::EncodingTable table() const { return runtime::EncodingTable::of(known->operands); }
 
@@ -55,6 +57,7 @@ private:
   runtime::Execution *execution = nullptr;
   const runtime::Entry *known = nullptr;
   std::vector<EncodedCollective> found;
+  std::unique_ptr<CollectiveTimes> machineTimes;
 };
 
 /// What is compared of a result.

@@ -26,16 +26,28 @@ struct RunPlace {
   int64_t threads = 1;               ///< of a rank
 };
 
+/// A collective of a module, without it: that of each of its groups that differ in their topology.
+struct PlacedCollective {
+  std::vector<cost::EncodableCollective> groups;
+  int64_t ranksOfHost = 1;
+
+  bool operator==(const PlacedCollective &other) const {
+    return groups == other.groups && ranksOfHost == other.ranksOfHost;
+  }
+};
+
 /// Times of collectives by themselves, not beside computation: of the group that takes longest.
 /// Groups that are over several hosts share the links of these.
 class CollectiveTimes {
 public:
   explicit CollectiveTimes(RunPlace place) : place(std::move(place)) {}
 
+  /// An error if the hosts have other ranks than the mesh.
+  cost::Result<PlacedCollective> locate(comm::CollectiveOpInterface op);
   /// As it is, whatever encoding it has. Errors name the figure that the machine file lacks.
-  cost::Result<double> plain(comm::CollectiveOpInterface op);
+  cost::Result<double> plain(const PlacedCollective &collective);
   /// What braid-expand-encoded makes of it.
-  cost::Result<cost::EncodedTime> encoded(comm::CollectiveOpInterface op,
+  cost::Result<cost::EncodedTime> encoded(const PlacedCollective &collective,
                                           const runtime::EncodingPair &encodings);
 
 private:
@@ -52,6 +64,9 @@ private:
   llvm::DenseMap<std::pair<mlir::Operation *, mlir::Attribute>, Spread> spreads; ///< by mesh, group
   std::map<int64_t, cost::EncodedTimes> times; ///< by the ranks of a host
 };
+
+/// "0.12 ms"
+std::string timeText(double seconds);
 
 } // namespace braid
 #endif // BRAID_COST_COLLECTIVETIMES_H

@@ -24,6 +24,34 @@ RankedTensorType shardType(Type type, int64_t dim, int64_t n) {
   return withDim(type, dim, cast<ShapedType>(type).getDimSize(dim) / n);
 }
 
+RankedTensorType withSize(RankedTensorType type, int64_t dim, int64_t size) {
+  SmallVector<int64_t> shape(type.getShape());
+  shape[static_cast<size_t>(dim)] = size;
+  return RankedTensorType::get(shape, type.getElementType());
+}
+
+RankedTensorType withoutDim(RankedTensorType type, int64_t dim) {
+  SmallVector<int64_t> shape(type.getShape());
+  shape.erase(shape.begin() + dim);
+  return RankedTensorType::get(shape, type.getElementType());
+}
+
+RankedTensorType withDim(RankedTensorType type, int64_t dim, int64_t size) {
+  SmallVector<int64_t> shape(type.getShape());
+  shape.insert(shape.begin() + dim, size);
+  return RankedTensorType::get(shape, type.getElementType());
+}
+
+SmallVector<ReassociationIndices> splitDims(int64_t rank, int64_t dim) {
+  SmallVector<ReassociationIndices> groups;
+  for (int64_t d = 0; d < rank; ++d) {
+    groups.push_back({d + (d > dim)});
+    if (d == dim)
+      groups.back().push_back(d + 1);
+  }
+  return groups;
+}
+
 SaturatingCount gatherBytes(Type shard, int64_t n) {
   return collectiveCost(runtime::CollectiveKind::allGather, totalBytes(shard), n).bytes;
 }

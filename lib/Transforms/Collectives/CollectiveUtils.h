@@ -12,6 +12,7 @@
 #include "dialects/Comm/IR/Comm.h"
 #include "dialects/Comm/IR/SaturatingCount.h"
 
+#include "mlir/Dialect/Utils/ReshapeOpsUtils.h"
 #include "mlir/IR/Builders.h"
 
 namespace braid {
@@ -20,6 +21,12 @@ namespace braid {
 mlir::RankedTensorType gatheredType(mlir::Type type, int64_t dim, int64_t n);
 /// `type` with dimension `dim` divided by `n`, which divides it: the type of a slice's result.
 mlir::RankedTensorType shardType(mlir::Type type, int64_t dim, int64_t n);
+/// `type` with dimension `dim` of this size; without it; with one more before it.
+mlir::RankedTensorType withSize(mlir::RankedTensorType type, int64_t dim, int64_t size);
+mlir::RankedTensorType withoutDim(mlir::RankedTensorType type, int64_t dim);
+mlir::RankedTensorType withDim(mlir::RankedTensorType type, int64_t dim, int64_t size);
+/// How a value of `rank` dimensions is reshaped whose dimension `dim` becomes two.
+llvm::SmallVector<mlir::ReassociationIndices> splitDims(int64_t rank, int64_t dim);
 /// The bytes that a rank sends when n ranks gather their shards of a value.
 SaturatingCount gatherBytes(mlir::Type shard, int64_t n);
 

@@ -167,43 +167,85 @@ private:
       }
   }
 
+  /// What each rank is to add goes to it, in chunks of the rows of every rank's part.
   LogicalResult reduceScatter(ReduceScatterOp scatter, Values &results) {
     const auto dim = static_cast<int64_t>(scatter.getDim());
-    SmallVector<Value> payloads;
+    cutAlong(scatter.getInputs(), dim, encodings.reduce, n);
+    SmallVector<Cut> values;
     for (Value input : scatter.getInputs()) {
-      Value value = isLast(input, dim) ? splitLast(input, n) : input;
-      payloads.push_back(encode(value, encodings.reduce, partsTo(value, dim, n)));
+      const bool last = isLast(input, dim);
+      Value split = last || chunks > 1 ? splitDim(input, dim, n) : input;
+      values.push_back(cutOf(split, last, dim, dim + 1));
     }
-    auto types = llvm::map_to_vector(payloads, [&](Value payload) -> Type {
-      return gatheredType(shardType(payload.getType(), dim, n), 0, n);
-    });
-    auto sent = AllToAllOp::create(builder, loc, types, payloads, dim, 0, scatter.getGroup(),
-                                   scatter.getRoleAttr());
-    for (auto [part, output] : llvm::zip_equal(sent.getOutputs(), scatter.getOutputs())) {
-      RankedTensorType type = tensorOf(output);
-      RankedTensorType sum = isLast(output, dim) ? splitType(type, 1) : type;
-      results.push_back(joinLast(decodeSum(part, type.getElementType(), sum), output));
-    }
+    std::vector<SmallVector<Value>> sums(values.size());
+    auto send = [&](int64_t chunk) {
+      SmallVector<Value> payloads;
+      for (const Cut &value : values)
+        if (Value part = slice(value, chunk))
+          payloads.push_back(encode(part, encodings.reduce, partsTo(part, dim, n)));
+      auto types = llvm::map_to_vector(payloads, [&](Value payload) -> Type {
+        return gatheredType(shardType(payload.getType(), dim, n), 0, n);
+      });
+      auto sent = AllToAllOp::create(builder, loc, types, payloads, dim, 0, scatter.getGroup(),
+                                     StringAttr());
+      nameChunk(sent, values, chunk);
+      return llvm::to_vector_of<Value>(sent.getOutputs());
+    };
+    auto add = [&](int64_t chunk, ArrayRef<Value> payloads) {
+      for (auto [value, own, output] : llvm::zip_equal(values, sums, scatter.getOutputs()))
+        if (RankedTensorType type = sliceType(value, chunk)) {
+          if (isLast(output, dim))
+            type = withSize(type, dim, 1);
+          else
+            type = chunks == 1 ? tensorOf(output) : withoutDim(type, dim);
+          own.push_back(decodeSum(payloads.front(), type.getElementType(), type));
+          payloads = payloads.drop_front();
+        }
+    };
+    inChunks(send, add);
+    for (auto [own, output] : llvm::zip_equal(sums, scatter.getOutputs()))
+      results.push_back(
+          mergeDim(joinAlong(own, isLast(output, dim) ? 0 : dim), dim, tensorOf(output)));
     return success();
   }
 
+  /// What each rank has goes to all, in chunks of its rows.
   LogicalResult allGather(AllGatherOp gather, Values &results) {
     const auto dim = static_cast<int64_t>(gather.getDim());
-    SmallVector<Value> payloads;
+    cutAlong(gather.getInputs(), dim, encodings.gather, 1);
+    SmallVector<Cut> values;
     for (Value input : gather.getInputs()) {
-      Value value = isLast(input, dim) ? splitLast(input, 1) : input;
-      payloads.push_back(encode(value, encodings.gather, partsTo(value, dim, 1)));
+      const bool last = isLast(input, dim);
+      values.push_back(cutOf(last ? splitDim(input, dim, 1) : input, last, dim, dim));
     }
-    auto types = llvm::map_to_vector(
-        payloads, [&](Value payload) -> Type { return gatheredType(payload.getType(), dim, n); });
-    auto received = AllGatherOp::create(builder, loc, types, payloads, dim, gather.getGroup(),
-                                        gather.getRoleAttr());
-    for (auto [payload, output] : llvm::zip_equal(received.getOutputs(), gather.getOutputs())) {
-      RankedTensorType type = tensorOf(output);
-      RankedTensorType whole = isLast(output, dim) ? splitType(type, n) : type;
+    std::vector<SmallVector<Value>> decoded(values.size());
+    auto send = [&](int64_t chunk) {
+      SmallVector<Value> payloads;
+      for (const Cut &value : values)
+        if (Value part = slice(value, chunk))
+          payloads.push_back(encode(part, encodings.gather, partsTo(part, dim, 1)));
+      auto types = llvm::map_to_vector(
+          payloads, [&](Value payload) -> Type { return gatheredType(payload.getType(), dim, n); });
+      auto received =
+          AllGatherOp::create(builder, loc, types, payloads, dim, gather.getGroup(), StringAttr());
+      nameChunk(received, values, chunk);
+      return llvm::to_vector_of<Value>(received.getOutputs());
+    };
+    auto take = [&](int64_t chunk, ArrayRef<Value> payloads) {
+      for (auto [value, parts, output] : llvm::zip_equal(values, decoded, gather.getOutputs()))
+        if (RankedTensorType type = sliceType(value, chunk)) {
+          if (isLast(output, dim))
+            type = withSize(type, dim, n);
+          else
+            type = chunks == 1 ? tensorOf(output) : withDim(type, dim, n);
+          parts.push_back(decode(payloads.front(), encodings.gather, type.getElementType(), type));
+          payloads = payloads.drop_front();
+        }
+    };
+    inChunks(send, take);
+    for (auto [parts, output] : llvm::zip_equal(decoded, gather.getOutputs()))
       results.push_back(
-          joinLast(decode(payload, encodings.gather, type.getElementType(), whole), output));
-    }
+          mergeDim(joinAlong(parts, isLast(output, dim) ? 0 : dim + 1), dim, tensorOf(output)));
     return success();
   }
 
@@ -333,6 +375,79 @@ private:
     return {begin(chunk), begin(chunk + 1) - begin(chunk)};
   }
 
+  /// A value and the dimension that is cut, or -1: the last chunk has all of it.
+  struct Cut {
+    Value value;
+    int64_t along;
+  };
+  /// Along `rows`, or, where the last dimension is divided, along the first one, if there is
+  /// another.
+  Cut cutOf(Value value, bool last, int64_t dim, int64_t rows) const {
+    return {value, chunks == 1 ? -1 : !last ? rows : dim > 0 ? 0 : -1};
+  }
+  /// The same of payloads of which a rank gets one of `pieces`.
+  void cutAlong(ValueRange inputs, int64_t dim, const Encoding &encoding, int64_t pieces) {
+    int64_t bytes = 0, most = 1;
+    for (Value input : inputs) {
+      const bool last = isLast(input, dim);
+      const RankedTensorType type =
+          last ? splitType(tensorOf(input), dim, pieces) : tensorOf(input);
+      int64_t parts = pieces;
+      for (int64_t size : type.getShape().take_front(dim))
+        parts *= size;
+      const auto layout = runtime::PayloadLayout::of(encoding, *toRuntime(type.getElementType()),
+                                                     rowsOf(type), type.getShape().back(), parts);
+      bytes += layout.ok() ? layout->bytes : 0; // the verifier of nn.encode says why
+      if (!last)
+        most = std::max(most, type.getDimSize(dim) / pieces);
+      else if (dim > 0)
+        most = std::max(most, type.getDimSize(0));
+    }
+    if (chunking.leastMessageBytes == 0)
+      return;
+    leastChunkBytes = pieces * chunking.leastMessageBytes;
+    chunks = std::clamp<int64_t>(bytes / leastChunkBytes, 1, std::min(chunking.mostChunks, most));
+  }
+  Rows rowsOfChunk(const Cut &cut, int64_t chunk) const {
+    if (cut.along < 0)
+      return {0, chunk == chunks - 1 ? 1 : 0};
+    const int64_t size = tensorOf(cut.value).getDimSize(cut.along);
+    auto begin = [&](int64_t i) { return size * i / chunks; };
+    return {begin(chunk), begin(chunk + 1) - begin(chunk)};
+  }
+  /// Null if the chunk has none of the value's rows.
+  Value slice(const Cut &cut, int64_t chunk) {
+    const Rows rows = rowsOfChunk(cut, chunk);
+    if (rows.size == 0)
+      return {};
+    if (cut.along < 0 || rows.size == tensorOf(cut.value).getDimSize(cut.along))
+      return cut.value;
+    return nn::SliceOp::create(builder, loc, cut.value, cut.along, rows.from, rows.size);
+  }
+  RankedTensorType sliceType(const Cut &cut, int64_t chunk) const {
+    const Rows rows = rowsOfChunk(cut, chunk);
+    if (rows.size == 0)
+      return {};
+    return cut.along < 0 ? tensorOf(cut.value)
+                         : withSize(tensorOf(cut.value), cut.along, rows.size);
+  }
+  Value joinAlong(ArrayRef<Value> parts, int64_t along) {
+    return parts.size() == 1 ? parts.front()
+                             : nn::ConcatOp::create(builder, loc, ValueRange(parts), along);
+  }
+
+  /// Sends every chunk, and does with what comes what is to be done when some more are sent.
+  void inChunks(llvm::function_ref<SmallVector<Value>(int64_t chunk)> send,
+                llvm::function_ref<void(int64_t chunk, ArrayRef<Value> payloads)> receive) {
+    std::vector<SmallVector<Value>> payloads(static_cast<size_t>(chunks));
+    for (int64_t chunk = 0; chunk < chunks + kAhead; ++chunk) {
+      if (chunk < chunks)
+        payloads[chunk] = send(chunk);
+      if (chunk >= kAhead)
+        receive(chunk - kAhead, payloads[chunk - kAhead]);
+    }
+  }
+
   static SmallVector<ReassociationIndices> matrixDims(int64_t rank) {
     SmallVector<ReassociationIndices> groups(2);
     for (int64_t d = 0; d + 1 < rank; ++d)
@@ -371,13 +486,23 @@ private:
   /// "mlp.down/all_gather" or, of several chunks, "mlp.down/chunk#2/all_gather", for each value
   /// that the chunk has rows of.
   void nameChunk(Operation *part, ArrayRef<Value> matrices, int64_t chunk, StringRef what) {
+    setNames(part, chunk, what,
+             [&](size_t i) { return rowsOfChunk(matrices[i], chunk).size != 0; });
+  }
+  /// The same of an exchange that has the collective's name.
+  void nameChunk(Operation *part, ArrayRef<Cut> values, int64_t chunk) {
+    setNames(part, chunk, "", [&](size_t i) { return rowsOfChunk(values[i], chunk).size != 0; });
+  }
+  void setNames(Operation *part, int64_t chunk, StringRef what,
+                llvm::function_ref<bool(size_t)> hasRows) {
     SmallVector<std::string> names;
-    for (auto [value, name] : llvm::zip(matrices, valueNames(op))) {
-      if (rowsOfChunk(value, chunk).size == 0)
+    for (auto [i, name] : llvm::enumerate(valueNames(op))) {
+      if (!hasRows(i))
         continue;
-      if (!name.empty() && chunks > 1)
-        name += ("/chunk#" + Twine(chunk)).str();
-      names.push_back(name.empty() ? name : (name + "/" + what).str());
+      std::string own = name;
+      if (!own.empty() && chunks > 1)
+        own += ("/chunk#" + Twine(chunk)).str();
+      names.push_back(own.empty() || what.empty() ? own : (own + "/" + what).str());
     }
     setValueNames(part, names);
   }
@@ -397,30 +522,30 @@ private:
     return runtime::rowPieces(encodings, rowsOf(type), type.getShape().back(), n);
   }
 
-  static RankedTensorType splitType(RankedTensorType type, int64_t pieces) {
-    SmallVector<int64_t> shape(type.getShape());
-    shape.back() /= pieces;
-    shape.insert(shape.end() - 1, pieces);
-    return RankedTensorType::get(shape, type.getElementType());
+  /// [.., size, ..] as [.., pieces, size / pieces, ..], and back.
+  static RankedTensorType splitType(RankedTensorType type, int64_t dim, int64_t pieces) {
+    return withDim(shardType(type, dim, pieces), dim, pieces);
   }
-  static SmallVector<ReassociationIndices> lastTwo(int64_t rank) {
-    SmallVector<ReassociationIndices> groups;
-    for (int64_t d = 0; d < rank; ++d)
-      groups.push_back({d});
-    groups.back().push_back(rank);
-    return groups;
-  }
-  /// [..., columns] as [..., pieces, columns / pieces], and back.
-  Value splitLast(Value value, int64_t pieces) {
+  Value splitDim(Value value, int64_t dim, int64_t pieces) {
     RankedTensorType type = tensorOf(value);
-    return tensor::ExpandShapeOp::create(builder, loc, splitType(type, pieces), value,
-                                         lastTwo(type.getRank()));
+    return tensor::ExpandShapeOp::create(builder, loc, splitType(type, dim, pieces), value,
+                                         splitDims(type.getRank(), dim));
   }
-  Value joinLast(Value value, Value original) {
-    RankedTensorType type = tensorOf(original);
+  Value mergeDim(Value value, int64_t dim, RankedTensorType type) {
     if (tensorOf(value).getRank() == type.getRank())
       return value;
-    return tensor::CollapseShapeOp::create(builder, loc, type, value, lastTwo(type.getRank()));
+    return tensor::CollapseShapeOp::create(builder, loc, type, value,
+                                           splitDims(type.getRank(), dim));
+  }
+  static int64_t lastOf(RankedTensorType type) { return type.getRank() - 1; }
+  static RankedTensorType splitType(RankedTensorType type, int64_t pieces) {
+    return splitType(type, lastOf(type), pieces);
+  }
+  Value splitLast(Value value, int64_t pieces) {
+    return splitDim(value, lastOf(tensorOf(value)), pieces);
+  }
+  Value joinLast(Value value, Value original) {
+    return mergeDim(value, lastOf(tensorOf(original)), tensorOf(original));
   }
 
   Operation *op;

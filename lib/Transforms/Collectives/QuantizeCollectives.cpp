@@ -45,17 +45,6 @@ EncodingAttr encodingOf(CollectiveOpInterface op, const runtime::EncodingPair &p
   return EncodingAttr::get(op.getContext(), runtime::EncodingPair{half, half});
 }
 
-/// "0.12 ms"
-std::string timeText(double seconds) {
-  std::string text;
-  llvm::raw_string_ostream os(text);
-  if (seconds < 1e-4)
-    os << llvm::format("%.3g us", seconds * 1e6);
-  else
-    os << llvm::format("%.3g ms", seconds * 1e3);
-  return text;
-}
-
 struct QuantizeCollectives : impl::QuantizeCollectivesBase<QuantizeCollectives> {
   using QuantizeCollectivesBase::QuantizeCollectivesBase;
 
@@ -108,10 +97,13 @@ private:
                                   << choice.encoding->str() << " is known: " << message
                                   << " ('!' behind the encoding takes it without one)";
     };
-    const auto plain = times->plain(op);
+    const auto placed = times->locate(op);
+    if (!placed.ok())
+      return error(placed.status().message());
+    const auto plain = times->plain(*placed);
     if (!plain.ok() && !choice.isForced)
       return error(plain.status().message());
-    const auto encoded = times->encoded(op, encodingOf(op, *choice.encoding).getPair());
+    const auto encoded = times->encoded(*placed, encodingOf(op, *choice.encoding).getPair());
     if (!encoded.ok() && !choice.isForced)
       return error(encoded.status().message());
     if (!plain.ok() || !encoded.ok())

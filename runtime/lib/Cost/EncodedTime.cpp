@@ -66,6 +66,8 @@ public:
   Result<EncodedSteps> make() {
     if (c.kind == CollectiveKind::allReduce)
       RETURN_IF_ERROR(allReduce());
+    else if (c.kind == CollectiveKind::reduceScatter || c.kind == CollectiveKind::allGather)
+      RETURN_IF_ERROR(oneHalf());
     else
       RETURN_IF_ERROR(oneExchange());
     return std::move(steps);
@@ -75,8 +77,7 @@ private:
   Status allReduce() {
     const int64_t n = c.ranks;
     std::vector<Matrix> values;
-    int64_t bytes = 0, mostChunks = chunking.most;
-    int64_t mostRows = 1;
+    int64_t bytes = 0, mostRows = 1;
     for (const auto &value : c.values) {
       Matrix m = Matrix::of(value.shape);
       const int64_t pieces = runtime::rowPieces(encodings, m.rows, m.columns, n);
@@ -89,11 +90,7 @@ private:
       mostRows = std::max(mostRows, (m.rows + n - 1) / n);
       values.push_back(m);
     }
-    mostChunks = std::min(mostChunks, mostRows);
-    steps.chunks =
-        chunking.leastMessageBytes <= 0
-            ? 1
-            : std::max<int64_t>(1, std::min(bytes / (n * chunking.leastMessageBytes), mostChunks));
+    cut(bytes, n, mostRows);
     for (int64_t chunk = 0; chunk < steps.chunks; ++chunk) {
       ScheduleRequest toAll = exchangeOf(c, CollectiveKind::allToAll),
                       gather = exchangeOf(c, CollectiveKind::allGather);
@@ -120,22 +117,82 @@ private:
     return {};
   }
 
+  /// Into chunks with the least bytes for each of `pieces` of a payload, but of whole rows.
+  void cut(int64_t bytes, int64_t pieces, int64_t mostRows) {
+    if (chunking.leastMessageBytes > 0)
+      steps.chunks = std::max<int64_t>(
+          1, std::min({bytes / (pieces * chunking.leastMessageBytes), chunking.most, mostRows}));
+  }
+
+  /// A reduce_scatter or an all_gather, in chunks of the rows of a rank's part.
+  Status oneHalf() {
+    const int64_t n = c.ranks;
+    const bool scatters = c.kind == CollectiveKind::reduceScatter;
+    const Encoding &encoding = scatters ? encodings.reduce : encodings.gather;
+    const int64_t pieces = scatters ? n : 1;
+    struct Value {
+      DType type;
+      Matrix matrix;
+      int64_t parts, along; ///< rows of a part or, where columns are divided, of all
+      bool dividesColumns;
+    };
+    std::vector<Value> values;
+    int64_t bytes = 0, mostRows = 1;
+    for (const auto &[type, shape] : c.values) {
+      const auto dim = static_cast<size_t>(c.dim);
+      Value value{type, Matrix::of(shape), product(shape, dim) * pieces, shape[dim] / pieces,
+                  dim == shape.size() - 1};
+      if (value.dividesColumns) {
+        value.matrix = {value.matrix.rows * pieces, value.matrix.columns / pieces};
+        value.along = dim > 0 ? shape[0] : 1;
+      }
+      ASSIGN_OR_RETURN(
+          const PayloadLayout layout,
+          PayloadLayout::of(encoding, type, value.matrix.rows, value.matrix.columns, value.parts));
+      bytes += layout.bytes;
+      mostRows = std::max(mostRows, value.along);
+      values.push_back(value);
+    }
+    cut(bytes, pieces, mostRows);
+    for (int64_t chunk = 0; chunk < steps.chunks; ++chunk) {
+      ScheduleRequest request =
+          exchangeOf(c, scatters ? CollectiveKind::allToAll : CollectiveKind::allGather);
+      for (const Value &value : values) {
+        auto begin = [&](int64_t at) { return value.along * at / steps.chunks; };
+        const int64_t own = begin(chunk + 1) - begin(chunk);
+        if (own == 0)
+          continue;
+        const int64_t rows = value.matrix.rows / value.along * own;
+        const int64_t parts = value.dividesColumns ? value.parts / value.along * own : value.parts;
+        const int64_t columns = value.matrix.columns;
+        ASSIGN_OR_RETURN(const int64_t sent, encode(encoding, value.type, rows, columns, parts));
+        request.values.push_back({sent / pieces, 1, false});
+        if (scatters)
+          RETURN_IF_ERROR(
+              decode(encoding, value.type, value.type, rows / n, columns, parts / n, n));
+        else
+          RETURN_IF_ERROR(
+              decode(encoding, value.type, value.type, rows * n, columns, parts * n, 0));
+      }
+      steps.exchanges.push_back(std::move(request));
+    }
+    return {};
+  }
+
   /// Payloads in place of values.
   Status oneExchange() {
     const int64_t n = c.ranks;
-    const bool scatters = c.kind == CollectiveKind::reduceScatter,
-               gathers = c.kind == CollectiveKind::allGather,
-               exchanges = c.kind == CollectiveKind::allToAll,
+    const bool exchanges = c.kind == CollectiveKind::allToAll,
                counts = c.kind == CollectiveKind::allToAllV;
-    const Encoding &encoding = scatters ? encodings.reduce : encodings.gather;
-    ScheduleRequest request = exchangeOf(c, scatters ? CollectiveKind::allToAll : c.kind);
+    const Encoding &encoding = encodings.gather;
+    ScheduleRequest request = exchangeOf(c, c.kind);
     for (const auto &[type, shape] : c.values) {
       Matrix m = Matrix::of(shape);
       int64_t parts = 1;
-      if (scatters || gathers || exchanges) {
+      if (exchanges) {
         // The dimension up to which parts are counted, and how many there are of it.
-        const int64_t dim = exchanges ? std::max(c.dim, c.concatDim) : c.dim;
-        const int64_t pieces = scatters || (exchanges && dim == c.dim) ? n : 1;
+        const int64_t dim = std::max(c.dim, c.concatDim);
+        const int64_t pieces = dim == c.dim ? n : 1;
         parts = product(shape, static_cast<size_t>(dim)) * pieces;
         // Rows are cut where the last dimension is.
         if (dim == static_cast<int64_t>(shape.size()) - 1)
@@ -148,13 +205,8 @@ private:
           m = {parts, 1};
       }
       ASSIGN_OR_RETURN(const int64_t bytes, encode(encoding, type, m.rows, m.columns, parts));
-      const bool divides = scatters || exchanges || counts;
-      request.values.push_back({divides ? bytes / n : bytes, 1, false});
-      if (scatters)
-        RETURN_IF_ERROR(decode(encoding, type, type, m.rows / n, m.columns, parts / n, n));
-      else
-        RETURN_IF_ERROR(decode(encoding, type, type, gathers ? m.rows * n : m.rows, m.columns,
-                               gathers ? parts * n : parts, 0));
+      request.values.push_back({exchanges || counts ? bytes / n : bytes, 1, false});
+      RETURN_IF_ERROR(decode(encoding, type, type, m.rows, m.columns, parts, 0));
     }
     if (counts)
       request.values.push_back({8, 8, false});

@@ -39,9 +39,9 @@ constexpr const char *kEncodings[] = {"int8:32",
                                       "int8:8192+bf16-scale"};
 
 struct Encoded : DifferentialTest {
-  /// Encodes what can be encoded. Returns the number of all_reduces among it.
+  /// Encodes what can be encoded. Returns the number of collectives that may be cut.
   size_t encode(ModuleOp module, Random &random) {
-    size_t numReduces = 0;
+    size_t numCuttable = 0;
     module.walk([&](comm::CollectiveOpInterface op) {
       if (!comm::encodingObstacle(op).empty())
         return;
@@ -55,9 +55,9 @@ struct Encoded : DifferentialTest {
       op->setAttr(
           comm::CommDialect::kEncodingAttrName,
           comm::EncodingAttr::get(&context, isReduce ? *pair : runtime::EncodingPair{half, half}));
-      numReduces += isReduce;
+      numCuttable += isa<comm::AllReduceOp, comm::ReduceScatterOp, comm::AllGatherOp>(op);
     });
-    return numReduces;
+    return numCuttable;
   }
 
   void runCase(ModuleOp module, Random &random, uint64_t seed, bool compile) {
@@ -71,7 +71,9 @@ struct Encoded : DifferentialTest {
     OwningOpRef<ModuleOp> cut = transformed(module, chunks);
     ASSERT_TRUE(whole && cut);
     const uint64_t before = numChunks;
-    cut->walk([&](comm::AllToAllOp op) { numChunks += op.getRoleName().contains("/chunk#"); });
+    cut->walk([&](comm::CollectiveOpInterface op) {
+      numChunks += op.getRoleName().contains("/chunk#");
+    });
     if (numChunks == before)
       return;
     runtime::Result<std::vector<interp::NamedTensor>> inputs = randomInputs(module, seed);

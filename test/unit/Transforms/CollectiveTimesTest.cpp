@@ -107,6 +107,27 @@ TEST(CollectiveTimes, CountTheBytesOfTheExpansion) {
        "comm.all_gather(%x) dim 3 over <@mesh, {tp}> ATTR : tensor<2x4x6x256xf32> -> "
        "tensor<2x4x6x1024xf32>",
        "int8:128"},
+      // In chunks of a part's rows, or of all where columns are divided.
+      {"%x: tensor<2x2044x2048xf32>",
+       "comm.reduce_scatter sum(%x) dim 1 over <@mesh, {tp}> ATTR : tensor<2x2044x2048xf32> -> "
+       "tensor<2x511x2048xf32>",
+       "int8:128"},
+      {"%x: tensor<512x8192xf32>, %y: tensor<8192xf32>",
+       "comm.reduce_scatter sum(%x, %y) dim 0 over <@mesh, {tp}> ATTR : tensor<512x8192xf32>, "
+       "tensor<8192xf32> -> tensor<128x8192xf32>, tensor<2048xf32>",
+       "int4:64"},
+      {"%x: tensor<511x8192xf32>",
+       "comm.reduce_scatter sum(%x) dim 1 over <@mesh, {tp}> ATTR : tensor<511x8192xf32> -> "
+       "tensor<511x2048xf32>",
+       "int8:128"},
+      {"%x: tensor<2x511x2048xf32>",
+       "comm.all_gather(%x) dim 1 over <@mesh, {tp}> ATTR : tensor<2x511x2048xf32> -> "
+       "tensor<2x2044x2048xf32>",
+       "int8:128"},
+      {"%x: tensor<511x2048xf32>",
+       "comm.all_gather(%x) dim 1 over <@mesh, {tp}> ATTR : tensor<511x2048xf32> -> "
+       "tensor<511x8192xf32>",
+       "int8:128"},
       {"%x: tensor<2x4x6x256xf32>",
        "comm.all_to_all(%x) split 3 concat 1 over <@mesh, {tp}> ATTR : tensor<2x4x6x256xf32> -> "
        "tensor<2x16x6x64xf32>",
@@ -137,9 +158,12 @@ TEST(CollectiveTimes, CountTheBytesOfTheExpansion) {
     ASSERT_TRUE(op);
     CollectiveTimes times({machine(), "", {1, 1, 1, 1}, 1});
     const auto pair = *runtime::EncodingPair::parse(c.encoding);
-    const auto time = times.encoded(op, pair);
+    const auto placed = times.locate(op);
+    ASSERT_TRUE(placed.ok()) << placed.status().message();
+    const auto time = times.encoded(*placed, pair);
     ASSERT_TRUE(time.ok()) << time.status().message();
-    const bool isAllReduce = isa<comm::AllReduceOp>(*op);
+    const bool isCut = isa<comm::AllReduceOp, comm::ReduceScatterOp, comm::AllGatherOp>(*op);
+    const bool gathers = isa<comm::AllGatherOp>(*op);
     PassManager pm(&m.context);
     pm.addPass(createExpandEncoded());
     ASSERT_TRUE(succeeded(pm.run(*m.module)));
@@ -158,9 +182,12 @@ TEST(CollectiveTimes, CountTheBytesOfTheExpansion) {
     });
     EXPECT_EQ(time->payloadBytes, bytes);
     int64_t exchanges = 0;
-    m.module->walk([&](comm::AllToAllOp) { ++exchanges; });
-    if (isAllReduce)
+    m.module->walk([&](Operation *part) {
+      exchanges += gathers ? isa<comm::AllGatherOp>(part) : isa<comm::AllToAllOp>(part);
+    });
+    if (isCut)
       EXPECT_EQ(time->chunks, exchanges);
+    EXPECT_EQ(time->chunks > 1, isCut && bytes >= 1 << 20);
     EXPECT_NEAR(time->codecSeconds, elements * 1e-9, elements * 1e-18);
     EXPECT_GT(bytes, 0);
   }
@@ -174,7 +201,12 @@ TEST(CollectiveTimes, OfTheGroupsThatTheHostsHave) {
                  "}> : tensor<1x1000xf32> -> tensor<2x1000xf32>",
              mesh);
     CollectiveTimes times({machine(), "", std::move(hosts), 1});
-    const auto time = times.plain(m.collective());
+    const auto placed = times.locate(m.collective());
+    EXPECT_TRUE(placed.ok()) << placed.status().message();
+    if (!placed.ok())
+      return -1.0;
+    EXPECT_EQ(*placed, *times.locate(m.collective()));
+    const auto time = times.plain(*placed);
     EXPECT_TRUE(time.ok()) << time.status().message();
     return time.ok() ? *time : -1;
   };
@@ -191,6 +223,6 @@ TEST(CollectiveTimes, OfTheGroupsThatTheHostsHave) {
 TEST(CollectiveTimes, NamesWhatDoesNotFit) {
   Module m("%x: tensor<4x64xf32>", "comm.all_reduce sum(%x) over <@mesh, {tp}> : tensor<4x64xf32>");
   CollectiveTimes times({machine(), "", {2, 1}, 1});
-  EXPECT_EQ(times.plain(m.collective()).status().message(),
+  EXPECT_EQ(times.locate(m.collective()).status().message(),
             "expects hosts of 4 ranks in all, which the mesh has, got 3");
 }

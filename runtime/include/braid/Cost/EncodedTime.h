@@ -13,6 +13,8 @@
 #include "braid/Cost/OperationTime.h"
 #include "braid/Cost/ScheduleChoice.h"
 
+#include <tuple>
+
 namespace braid::cost {
 
 /// A collective of a group of ranks.
@@ -20,6 +22,8 @@ struct EncodableCollective {
   struct Value {
     runtime::DType type = runtime::DType::f32;
     std::vector<int64_t> shape; ///< of a rank's input
+
+    bool operator==(const Value &other) const { return type == other.type && shape == other.shape; }
   };
   runtime::CollectiveKind kind = runtime::CollectiveKind::allReduce;
   std::vector<Value> values; ///< of an all_to_all_v without the counts
@@ -30,6 +34,14 @@ struct EncodableCollective {
   std::vector<std::pair<int64_t, int64_t>> pairs; ///< as in ScheduleRequest
   runtime::Topology topology;
   int64_t groupsOfHost = 1; ///< that share the links of a host at the same time
+
+  bool operator==(const EncodableCollective &other) const {
+    const auto tied = [](const EncodableCollective &c) {
+      return std::tie(c.kind, c.values, c.dim, c.concatDim, c.ranks, c.root, c.pairs, c.topology,
+                      c.groupsOfHost);
+    };
+    return tied(*this) == tied(other);
+  }
 };
 
 /// How the rows of an encoded all_reduce are cut, so that links carry some while others are encoded
