@@ -4,6 +4,7 @@
 import argparse
 import gzip
 import json
+import math
 import os
 import pathlib
 import re
@@ -104,19 +105,21 @@ def smollm2(long):
         print(f"writing {GGUF.name} as safetensors to {os.path.relpath(checkpoint, ROOT)}", flush=True)
         convert.convert(GGUF, checkpoint)
     tokenizer = Tokenizer.from_file(str(checkpoint / "tokenizer.json"))
-    tokens = 128 if long else 32
-    counts = {"evaluated": 80 if long else 2, "heldout": 200 if long else 2, "calibrated": 24 if long else 2}
+    # The number of sequences, and their length: short ones for budgets, as the text is to make many batches.
+    shapes = {"evaluated": (20, 512), "heldout": (200, 128), "calibrated": (24, 128)} if long else dict.fromkeys(
+        ("evaluated", "heldout", "calibrated"), (2, 32))
     ids = {source: tokenizer.encode("\n".join(text_of(*source))).ids for source in (EVALUATED, CALIBRATED)}
-    for name, count in counts.items():
+    for name, (count, tokens) in shapes.items():
         source = CALIBRATED if name == "calibrated" else EVALUATED
         # The text behind that of the evaluation.
-        first = counts["evaluated"] * tokens if name == "heldout" else 0
+        first = math.prod(shapes["evaluated"]) if name == "heldout" else 0
         part = ids[source][first:first + count * tokens]
         np.save(WORK / f"smollm2-{name}.npy", np.array(part[:len(part) // tokens * tokens], np.int64).reshape(-1, tokens))
-    model = WORK / "smollm2.mlir"
-    braid("import", checkpoint, "--batch", 1, "--seq", tokens, *([] if long else ["--layers", 6]), "-o", model)
-    args = (model, "tp=3", checkpoint)
-    evaluate(*args, WORK / "smollm2-evaluated.npy", WORK / "smollm2", ENCODINGS + GROUPS if long else ["int8:128", "int4:128"],
+    models = {tokens: WORK / f"smollm2-{tokens}.mlir" for _, tokens in shapes.values()}
+    for tokens, model in models.items():
+        braid("import", checkpoint, "--batch", 1, "--seq", tokens, *([] if long else ["--layers", 6]), "-o", model)
+    args = (models[shapes["heldout"][1]], "tp=3", checkpoint)
+    evaluate(models[shapes["evaluated"][1]], *args[1:], WORK / "smollm2-evaluated.npy", WORK / "smollm2", ENCODINGS + GROUPS if long else ["int8:128", "int4:128"],
              "--sensitivity", "int4:128", "--sensitivity-batches", 1)
     results = []
     for percent in (1, 5) if long else (5,):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The example converts SmolLM2's real weights from GGUF. Results are compared with PyTorch's after transformers has
 read the same GGUF file."""
+import json
 import shutil
 import sys
 
@@ -55,3 +56,78 @@ def test_smollm2_reference(smollm2, tmp_path):
 @pytest.mark.parametrize("how", ["explicit", pytest.param("pattern", marks=pytest.mark.long), pytest.param("path", marks=pytest.mark.long)])
 def test_smollm2_encoded(smollm2, ucx, tmp_path, how):
     check_encoded(smollm2, "tp=3", QUANTIZED[how], tmp_path)
+
+
+def quantized(x, bits, group=128):
+    """What `intN:128` keeps of the rows of x: integers between an offset, which is rounded down to f16, and steps, which are
+    rounded up, computed with f16 of PyTorch."""
+    import torch
+
+    def rounded(value, towards):
+        half = value.half()
+        beyond = half.float() < value if towards > 0 else half.float() > value
+        return torch.where(beyond, torch.nextafter(half, torch.tensor(towards * torch.inf).half()), half).float()
+    parts = []
+    for part in x.split(group, -1):
+        offset = rounded(part.amin(-1, keepdim=True), -1)
+        step = rounded((part.amax(-1, keepdim=True) - offset) / (2**bits - 1), 1)
+        codes = torch.round((part - offset) / torch.where(step == 0, 1, step)).clamp(0, 2**bits - 1)
+        parts.append(offset + codes * step)
+    return torch.cat(parts, -1)
+
+
+class Simulation:
+    """A PyTorch model that computes like so many ranks whose all_reduces are encoded: they add what they have of the rows of each
+    layer's attention and MLP, and of the embedding, which one of them has. `bits` are those of the reduce and the gather half."""
+
+    def __init__(self, model, ranks):
+        import torch
+        self.model, self.bits, simulation = model, None, self
+
+        class Sum(torch.nn.Module):
+            def __init__(self, linear):
+                super().__init__()
+                self.weight = linear.weight
+
+            def forward(self, x):
+                size = x.shape[-1] // ranks
+                return simulation.sum([torch.nn.functional.linear(*own) for own in zip(x.split(size, -1), self.weight.split(size, -1))])
+        for layer in model.model.layers:
+            layer.self_attn.o_proj, layer.mlp.down_proj = Sum(layer.self_attn.o_proj), Sum(layer.mlp.down_proj)
+        model.model.embed_tokens.register_forward_hook(lambda _, __, rows: self.sum([rows]))
+
+    def sum(self, parts):
+        if self.bits is None:
+            return sum(parts)
+        return quantized(sum(quantized(part, self.bits[0]) for part in parts), self.bits[1])
+
+    def likelihood(self, ids, bits=None):
+        """The mean of the logarithms."""
+        import torch
+        self.bits = bits
+        with torch.no_grad():
+            logs = torch.log_softmax(self.model(torch.from_numpy(ids)).logits[:, :-1], -1)
+        return float(logs.gather(-1, torch.from_numpy(ids)[:, 1:, None]).mean())
+
+
+@pytest.mark.long
+def test_smollm2_loses_what_a_simulation_loses(smollm2, tmp_path):
+    import complete
+    tokenizer = complete.Tokenizer.from_file(str(smollm2.checkpoint / "tokenizer.json"))
+    text = " ".join((braidtest.ROOT / "docs" / "quantized-collectives.md").read_text().split("## Under a budget")[0].split())
+    ids = np.array(tokenizer.encode(text).ids[:8 * 64], np.int64).reshape(8, 64)
+    np.save(tmp_path / "ids.npy", ids)
+    model = braidtest.import_model(smollm2.checkpoint, tmp_path / "model.mlir", 1, 64)
+    encodings = {"int8:128": (8, 8), "int7:128": (7, 7), "int6:128": (6, 6), "int5:128/int8:128": (5, 8)}
+    braidtest.braid("evaluate", model, "--mesh", "tp=3", "--weights", smollm2.checkpoint, "--data", tmp_path / "ids.npy",
+                    "--output", tmp_path / "out", *[word for name in encodings for word in ("--encodings", name)])
+    report = json.loads((tmp_path / "out" / "evaluation.json").read_text())
+    simulation = Simulation(complete.pytorch_model(), 3)
+    plain = simulation.likelihood(ids)
+    assert np.log(report["perplexity"]) == pytest.approx(-plain, rel=1e-5)
+    for row in report["encodings"]:
+        lost = plain - simulation.likelihood(ids, encodings[row["encodings"]])
+        got = np.log(row["perplexity"] / report["perplexity"])
+        print(f"{row['encodings']}: {got:+.4f}, in the simulation {lost:+.4f}")
+        # Both round alike, but sums of matmuls differ in their last bits, and outliers make much of a code that differs by one.
+        assert got == pytest.approx(lost, rel=0.15, abs=0.008)
