@@ -8,9 +8,7 @@
 #include "braid/Transforms/Identity.h"
 #include "braid/Transforms/Passes.h"
 #include "braid/Transforms/ShardingUtils.h"
-
-#include "llvm/Support/Format.h"
-#include "llvm/Support/GlobPattern.h"
+#include "lib/Transforms/RolePatterns.h"
 
 using namespace mlir;
 using namespace braid::comm;
@@ -28,8 +26,6 @@ struct Choice {
   std::optional<llvm::GlobPattern> role;
   std::optional<runtime::EncodingPair> encoding; ///< none: as it is
   bool isForced = false;                         ///< whatever the machine is
-
-  bool isExact() const { return StringRef(text).find_first_of("*?[") == StringRef::npos; }
 };
 
 /// Why a collective cannot be encoded; empty if it can.
@@ -113,50 +109,42 @@ private:
     return choice.isForced || cost::EncodedTimes::isWorthwhile(*plain, encoded->seconds);
   }
 
+  static constexpr StringLiteral kExpected =
+      "expects a list of PATTERN=ENCODING to quantize, such as '*=int8:128'";
+
   LogicalResult parse(std::vector<Choice> &choices) {
-    SmallVector<StringRef> items;
-    StringRef(encodings).split(items, ',');
-    for (StringRef item : items) {
-      auto error = [&] {
-        return getOperation().emitError("expects a list of PATTERN=ENCODING to quantize, such as "
-                                        "'*=int8:128', got '")
-               << item << "'";
-      };
-      auto [pattern, encoding] = item.split('=');
-      if (pattern.empty() || encoding.empty())
-        return error();
-      Choice choice;
-      choice.text = pattern.str();
-      choice.isForced = encoding.consume_back("!");
-      if (encoding != "none") {
-        const auto pair = runtime::EncodingPair::parse(encoding.str());
-        if (!pair.ok())
-          return error() << ": " << pair.status().message();
-        choice.encoding = *pair;
-      }
-      auto glob = [&](StringRef text) -> FailureOr<llvm::GlobPattern> {
-        llvm::Expected<llvm::GlobPattern> made = llvm::GlobPattern::create(text);
-        if (!made)
-          return error() << ": " << llvm::toString(made.takeError());
-        return std::move(*made);
-      };
-      StringRef rest = pattern;
-      while (rest.consume_front("@")) {
-        auto [caller, after] = rest.split('/');
-        FailureOr<llvm::GlobPattern> made = glob(caller);
-        if (failed(made))
-          return failure();
-        if (caller.empty() || after.empty())
-          return error() << ": expects a path such as '@main/@layer#3/mlp.down'";
-        choice.callers.push_back(std::move(*made));
-        rest = after;
-      }
-      FailureOr<llvm::GlobPattern> made = glob(rest);
+    return forEachPattern(getOperation(), encodings, kExpected, [&](const PatternItem &item) {
+      choices.emplace_back();
+      return parse(item, choices.back());
+    });
+  }
+
+  LogicalResult parse(const PatternItem &item, Choice &choice) {
+    auto error = [&] { return patternError(getOperation(), kExpected, item.text); };
+    choice.text = item.pattern.str();
+    StringRef encoding = item.value;
+    choice.isForced = encoding.consume_back("!");
+    if (encoding != "none") {
+      const auto pair = runtime::EncodingPair::parse(encoding.str());
+      if (!pair.ok())
+        return error() << ": " << pair.status().message();
+      choice.encoding = *pair;
+    }
+    StringRef rest = item.pattern;
+    while (rest.consume_front("@")) {
+      auto [caller, after] = rest.split('/');
+      FailureOr<llvm::GlobPattern> made = parseGlob(getOperation(), kExpected, item, caller);
       if (failed(made))
         return failure();
-      choice.role = std::move(*made);
-      choices.push_back(std::move(choice));
+      if (caller.empty() || after.empty())
+        return error() << ": expects a path such as '@main/@layer#3/mlp.down'";
+      choice.callers.push_back(std::move(*made));
+      rest = after;
     }
+    FailureOr<llvm::GlobPattern> made = parseGlob(getOperation(), kExpected, item, rest);
+    if (failed(made))
+      return failure();
+    choice.role = std::move(*made);
     return success();
   }
 
@@ -203,7 +191,7 @@ private:
                          (compared.empty() ? "" : ": " + compared));
         continue;
       }
-      if (choice.isExact())
+      if (isExactPattern(choice.text))
         return op->emitOpError("'") << op.getRoleName() << "' cannot be encoded as "
                                     << choice.encoding->str() << ": " << why;
       remarkMissed(op, "QuantizeCollectives", why);
@@ -252,19 +240,10 @@ private:
 
   std::shared_ptr<CollectiveTimes> times; ///< of the machine, if one is given
 
-  /// ", in 'mlp.down' and 'attention.output'": what there is, for a message.
   std::string known() {
     SmallVector<StringRef> roles;
-    getOperation().walk([&](CollectiveOpInterface op) {
-      if (!llvm::is_contained(roles, op.getRoleName()))
-        roles.push_back(op.getRoleName());
-    });
-    if (roles.empty())
-      return "; the module has no collectives";
-    std::string text;
-    for (StringRef role : ArrayRef(roles).take_front(8))
-      text += (text.empty() ? " among '" : ", '") + role.str() + "'";
-    return text + (roles.size() > 8 ? ", ..." : "");
+    getOperation().walk([&](CollectiveOpInterface op) { roles.push_back(op.getRoleName()); });
+    return knownRoles(roles, "; the module has no collectives");
   }
 };
 

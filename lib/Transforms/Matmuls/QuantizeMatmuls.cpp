@@ -6,9 +6,9 @@
 
 #include "braid/Base/RowQuantization.h"
 #include "braid/Transforms/Passes.h"
+#include "lib/Transforms/RolePatterns.h"
 
 #include "mlir/IR/Remarks.h"
-#include "llvm/Support/GlobPattern.h"
 
 using namespace mlir;
 
@@ -23,8 +23,6 @@ struct Choice {
   std::string text; ///< the pattern
   llvm::GlobPattern role;
   bool quantizes;
-
-  bool isExact() const { return StringRef(text).find_first_of("*?[") == StringRef::npos; }
 };
 
 struct QuantizeMatmuls : impl::QuantizeMatmulsBase<QuantizeMatmuls> {
@@ -53,23 +51,17 @@ struct QuantizeMatmuls : impl::QuantizeMatmulsBase<QuantizeMatmuls> {
 
 private:
   LogicalResult parse(std::vector<Choice> &choices) {
-    SmallVector<StringRef> items;
-    StringRef(matmuls).split(items, ',');
-    for (StringRef item : items) {
-      auto error = [&] {
-        return getOperation().emitError("expects a list of PATTERN=int8 or PATTERN=none to "
-                                        "quantize matmuls, such as '*=int8,lm_head=none', got '")
-               << item << "'";
-      };
-      auto [pattern, type] = item.split('=');
-      if (pattern.empty() || (type != "int8" && type != "none"))
-        return error();
-      llvm::Expected<llvm::GlobPattern> role = llvm::GlobPattern::create(pattern);
-      if (!role)
-        return error() << ": " << llvm::toString(role.takeError());
-      choices.push_back({pattern.str(), std::move(*role), type == "int8"});
-    }
-    return success();
+    constexpr StringLiteral kExpected = "expects a list of PATTERN=int8 or PATTERN=none to "
+                                        "quantize matmuls, such as '*=int8,lm_head=none'";
+    return forEachPattern(getOperation(), matmuls, kExpected, [&](const PatternItem &item) {
+      if (item.value != "int8" && item.value != "none")
+        return LogicalResult(patternError(getOperation(), kExpected, item.text));
+      FailureOr<llvm::GlobPattern> role = parseGlob(getOperation(), kExpected, item, item.pattern);
+      if (failed(role))
+        return failure();
+      choices.push_back({item.pattern.str(), std::move(*role), item.value == "int8"});
+      return success();
+    });
   }
 
   LogicalResult apply(const Choice &choice, llvm::SmallPtrSetImpl<Operation *> &chosen) {
@@ -92,7 +84,7 @@ private:
             << (title(linear) + ": multiplies 8-bit integers, as '" + choice.text + "' says");
         return WalkResult::advance();
       }
-      if (choice.isExact()) {
+      if (isExactPattern(choice.text)) {
         linear.emitOpError("'") << choice.text << "' cannot be quantized: " << why;
         return WalkResult::interrupt();
       }
@@ -153,19 +145,11 @@ private:
       linear.erase();
   }
 
-  /// ", among 'mlp.up' and 'mlp.down'": what there is, for a message.
   std::string known() {
     SmallVector<StringRef> roles;
-    getOperation().walk([&](nn::LinearOp linear) {
-      if (StringRef role = linear.getRole().value_or(""); !llvm::is_contained(roles, role))
-        roles.push_back(role);
-    });
-    if (roles.empty())
-      return "; the module has no linear operations";
-    std::string text;
-    for (StringRef role : ArrayRef(roles).take_front(8))
-      text += (text.empty() ? " among '" : ", '") + role.str() + "'";
-    return text + (roles.size() > 8 ? ", ..." : "");
+    getOperation().walk(
+        [&](nn::LinearOp linear) { roles.push_back(linear.getRole().value_or("")); });
+    return knownRoles(roles, "; the module has no linear operations");
   }
 };
 
