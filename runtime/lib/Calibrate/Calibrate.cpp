@@ -230,6 +230,7 @@ Result<Calibration> calibrate(const CalibrateOptions &options) {
     });
     parts.emplace_back("matmul" + on, [&]() -> Status {
       RETURN_IF_ERROR(measureMatmuls(*crew, options.quick, machine.compute.back()));
+      RETURN_IF_ERROR(measureInt8Matmuls(*crew, options.quick, machine.compute.back()));
       spread = std::max(spread, crew->spread());
       return Status();
     });

@@ -137,6 +137,47 @@ Status measureMatmuls(const Crew &crew, bool quick, cost::ComputeRates &rates) {
   return {};
 }
 
+Status measureInt8Matmuls(const Crew &crew, bool quick, cost::ComputeRates &rates) {
+  // Rates grow steadily in each size, so that few of them tell.
+  const std::vector<int64_t> rows = quick ? std::vector<int64_t>{1, 16}
+                                          : std::vector<int64_t>{1, 16, 64, 256},
+                             columns = quick ? std::vector<int64_t>{64}
+                                             : std::vector<int64_t>{128, 512, 2048};
+  // Weights that are taken in turn come from memory.
+  const size_t pool = std::min(64 * kMiB, kernelMemoryBytes(quick));
+  constexpr size_t kMostSets = 64;
+  for (int64_t m : rows)
+    for (int64_t n : columns)
+      for (int64_t k : columns) {
+        ASSIGN_OR_RETURN(const Timing timing,
+                         crew.measure(
+                             [&](std::byte *memory) {
+                               std::vector<LibraryArguments> sets;
+                               const std::byte *begin = memory;
+                               for (size_t own = 0;
+                                    sets.empty() ||
+                                    (sets.size() < kMostSets &&
+                                     static_cast<size_t>(memory - begin) + own <= pool);) {
+                                 Arguments a("matmul", memory);
+                                 a.addBytes("lhs", {m, k});
+                                 a.addBytes("rhs", {n, k});
+                                 a.add("lhs_scale", {m});
+                                 a.add("rhs_scale", {n});
+                                 a.add("out", {m, n});
+                                 a.arguments.integers = {0, 1, 0};
+                                 own = static_cast<size_t>(a.end() - memory);
+                                 memory = a.end();
+                                 sets.push_back(std::move(a.arguments));
+                               }
+                               return started(std::make_unique<LibraryWork>(), sets);
+                             },
+                             repetitions(quick)));
+        rates.int8Matmul.push_back(
+            {m, n, k, 2 * static_cast<double>(m * n * k) / timing.leastSeconds});
+      }
+  return {};
+}
+
 Status measureAttention(const Crew &crew, bool quick, size_t poolBytes, cost::ComputeRates &rates) {
   const Sizes &s = sizes(quick);
   const size_t pool = std::min(poolBytes, kernelMemoryBytes(quick));

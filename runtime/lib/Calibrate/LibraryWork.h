@@ -96,6 +96,16 @@ public:
     fill(reinterpret_cast<float *>(at), count);
     at += (count * kFloat + 63) / 64 * 64;
   }
+  /// An operand of i8.
+  void addBytes(const char *name, const std::vector<int64_t> &shape) {
+    const size_t i = arguments.place(name);
+    arguments.operands[i] = OperandType{DType::i8, shape, rowMajor(shape)};
+    arguments.data[i] = at;
+    const auto count = static_cast<size_t>(shape[0] * shape[1]);
+    for (size_t j = 0; j < count; ++j)
+      at[j] = static_cast<std::byte>(j % 61);
+    at += (count + 63) / 64 * 64;
+  }
   /// An operand of i64, all one.
   void addOnes(const char *name, const std::vector<int64_t> &shape) {
     const size_t i = arguments.place(name);

@@ -18,6 +18,8 @@ namespace braid::runtime {
 /// The memory that a member of the crew needs for all of these.
 size_t kernelMemoryBytes(bool quick);
 Status measureMatmuls(const Crew &crew, bool quick, cost::ComputeRates &rates);
+/// Of 8-bit integers.
+Status measureInt8Matmuls(const Crew &crew, bool quick, cost::ComputeRates &rates);
 Status measureAttention(const Crew &crew, bool quick, size_t poolBytes, cost::ComputeRates &rates);
 /// `bundle` may be null. Needs the rates of memory.
 Status measureRows(const Crew &crew, bool quick, size_t poolBytes, const Bundle *bundle,

@@ -88,6 +88,7 @@ template <typename Io> static void fields(Io &io, ComputeRates &v) {
   io.field("memory", v.memory);
   io.optional("row_overlap_efficiency", v.rowOverlapEfficiency);
   io.optional("codecs", v.codecs);
+  io.optional("int8_matmul", v.int8Matmul);
 }
 
 template <typename Io> static void fields(Io &io, Overheads &v) {
@@ -410,9 +411,11 @@ Status checkCompute(const Machine &machine) {
     if (i > 0 && rates.busyCores <= machine.compute[i - 1].busyCores)
       return Status::error("field 'compute' expects ascending busy_cores, got ", rates.busyCores,
                            " behind ", machine.compute[i - 1].busyCores);
-    RETURN_IF_ERROR(checkGrid(
-        path + ".matmul", rates.matmul,
-        [](const MatmulPoint &p) { return std::tuple(p.m, p.n, p.k); }, "m, n and k"));
+    for (const auto &[name, points] :
+         {std::pair(".matmul", &rates.matmul), std::pair(".int8_matmul", &rates.int8Matmul)})
+      RETURN_IF_ERROR(checkGrid(
+          path + name, *points, [](const MatmulPoint &p) { return std::tuple(p.m, p.n, p.k); },
+          "m, n and k"));
     RETURN_IF_ERROR(checkGrid(
         path + ".attention", rates.attention,
         [](const AttentionPoint &p) {

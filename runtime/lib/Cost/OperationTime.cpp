@@ -75,7 +75,7 @@ double causalPart(int64_t positions, int64_t keys, bool hasOffset) {
 /// The rates of one number of busy cores, ready for interpolation.
 struct OperationTimes::Rates {
   explicit Rates(const ComputeRates &rates)
-      : matmul(pointsOf(rates.matmul)),
+      : matmul(pointsOf(rates.matmul)), int8Matmul(pointsOf(rates.int8Matmul)),
         attention{attentionOf(rates, false), attentionOf(rates, true)}, memory(memoryOf(rates)),
         rowOverlap(rates.rowOverlapEfficiency.value_or(1)), codecs(rates.codecs) {
     for (const OperationRate &rate : rates.rowOperations)
@@ -111,7 +111,7 @@ struct OperationTimes::Rates {
     return bytes / memory.rate({wholeBytes});
   }
 
-  RateGrid<3> matmul;
+  RateGrid<3> matmul, int8Matmul;
   RateGrid<3> attention[2]; ///< without and with a causal mask
   std::map<std::string, double> rowOperations;
   RateGrid<1> memory; ///< read and written bytes
@@ -198,9 +198,12 @@ Result<double> OperationTimes::ofLibrary(const LibraryCall &call) const {
     if (shares > 1)
       (form.m >= shares * 16 ? m : n) = share(form.m >= shares * 16 ? m : n, shares);
     return weighted([&](const Rates &r) -> Result<double> {
-      if (r.matmul.empty())
-        return Status::error("the machine file has no rates of matmul");
-      return batch * 2 * m * n * k / r.matmul.rate({m, n, k});
+      const bool isInt8 = call[0].dtype == runtime::DType::i8;
+      const RateGrid<3> &grid = isInt8 ? r.int8Matmul : r.matmul;
+      if (grid.empty())
+        return Status::error("the machine file has no rates of ",
+                             isInt8 ? "int8_matmul" : "matmul");
+      return batch * 2 * m * n * k / grid.rate({m, n, k});
     });
   }
   if (attention) {

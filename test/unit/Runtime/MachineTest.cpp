@@ -186,6 +186,12 @@ TEST(MachineFile, RefusesTablesThatCannotBeInterpolated) {
                "got 7");
   EXPECT_ERROR(after([](Json &j) { j["compute"][0]["matmul"][3] = j["compute"][0]["matmul"][2]; }),
                "field 'compute[0].matmul' has a combination of m, n and k twice");
+  EXPECT_ERROR(after([](Json &j) {
+                 j["compute"][0]["int8_matmul"] = j["compute"][0]["matmul"];
+                 j["compute"][0]["int8_matmul"].erase(3);
+               }),
+               "field 'compute[0].int8_matmul' expects every combination of its m, n and k, 8 in "
+               "all, got 7");
   EXPECT_ERROR(after([](Json &j) { j["compute"][0]["attention"].erase(0); }),
                "field 'compute[0].attention' expects every combination of its rows, keys, head_dim "
                "and causal, 4 in all, got 3");

@@ -40,7 +40,11 @@ LibraryCall matmul(int64_t m, int64_t n, int64_t k, DType dtype = DType::f32) {
   call.operands.resize(call.kernel->operands.size());
   call.operands[0] = tensor({m, k}, dtype);
   call.operands[1] = tensor({n, k}, dtype);
-  call.operands[6] = tensor({m, n}, dtype);
+  call.operands[6] = tensor({m, n}, dtype == DType::i8 ? DType::f32 : dtype);
+  if (dtype == DType::i8) {
+    call.operands[4] = tensor({m});
+    call.operands[5] = tensor({n});
+  }
   call.integers = {0, 1, 0};
   return call;
 }
@@ -97,6 +101,18 @@ TEST(OperationTime, OfAMatmulAtAMeasuredSize) {
   EXPECT_CLOSE(seconds(times.ofLibrary(matmul(1024, 1024, 1024))),
                kCommand + 2.0 * 1024 * 1024 * 1024 / 4e10);
   EXPECT_CLOSE(seconds(times.ofLibrary(matmul(1, 8, 8))), kCommand + 2.0 * 8 * 8 / 1e10);
+}
+
+TEST(OperationTime, OfAMatmulOf8BitIntegers) {
+  Machine machine = sampleMachine();
+  EXPECT_ERROR(OperationTimes(machine, {1, 1}).ofLibrary(matmul(1, 8, 8, DType::i8)).status(),
+               "the machine file has no rates of int8_matmul");
+  machine.compute[0].int8Matmul = {{16, 64, 256, 8e10}};
+  const OperationTimes times(machine, {1, 1});
+  EXPECT_CLOSE(seconds(times.ofLibrary(matmul(16, 64, 256, DType::i8))),
+               kCommand + 2.0 * 16 * 64 * 256 / 8e10);
+  EXPECT_CLOSE(seconds(times.ofLibrary(matmul(16, 64, 256))),
+               kCommand + 2.0 * 16 * 64 * 256 / 1e10);
 }
 
 TEST(OperationTime, OfAMatmulBetweenMeasuredSizes) {

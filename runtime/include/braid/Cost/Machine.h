@@ -85,6 +85,8 @@ struct ComputeRates {
   std::optional<double> rowOverlapEfficiency;
   /// Every combination of encodings and sizes.
   std::vector<CodecPoint> codecs;
+  /// Of 8-bit integers with scales of rows and columns. Every combination of its sizes.
+  std::vector<MatmulPoint> int8Matmul;
 };
 
 /// What the executor spends besides computing and moving bytes.
