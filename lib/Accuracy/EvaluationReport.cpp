@@ -83,6 +83,13 @@ private:
   Ordered<std::string, size_t> places;
 };
 
+/// A name that fits into a table or chart: "list 2" stands for a long one, the second row's.
+std::string shortName(const std::vector<EvaluatedRow> &rows, size_t row) {
+  constexpr size_t kMost = 40;
+  const std::string &name = rows[row].name;
+  return name.size() <= kMost ? name : "list " + std::to_string(row + 1);
+}
+
 /// The encoding of both halves without its group, and the group; 0 if it has none.
 std::pair<std::string, int64_t> withoutGroup(const EvaluatedRow &row) {
   if (row.table.entries.empty() || row.name.find('=') != std::string::npos)
@@ -136,9 +143,13 @@ std::string EvaluationReport::text() const {
                     batches,
                     leftOver == 0 ? "" : ", " + std::to_string(leftOver) + " sequences left over")
           .str();
-  text += llvm::formatv("without encodings a rank sends {0} bytes a run{1}\n\n", plainBytes,
+  text += llvm::formatv("without encodings a rank sends {0} bytes a run{1}\n", plainBytes,
                         hasLabels ? ", perplexity " + number(plainPerplexity, "%.4f") : "")
               .str();
+  for (auto [i, row] : llvm::enumerate(encodings))
+    if (const std::string name = shortName(encodings, i); name != row.name)
+      text += name + ": " + row.name + "\n";
+  text += "\n";
   std::vector<std::vector<std::string>> lines(1);
   std::vector<std::string> &head = lines[0];
   head = {"encodings",
@@ -155,13 +166,13 @@ std::string EvaluationReport::text() const {
     head.insert(head.end(), {"perplexity", "change"});
   if (isSentences)
     head.insert(head.end(), {scores.empty() ? "rank correlation" : "Spearman", "|similarity|"});
-  for (const EvaluatedRow &row : encodings) {
+  for (auto [i, row] : llvm::enumerate(encodings)) {
     const RowErrors &all = row.evaluated.all;
     std::vector<double> cosines;
     for (const RowErrors &batch : row.evaluated.batches)
       cosines.push_back(batch.cosine());
     std::vector<std::string> line = {
-        row.name,
+        shortName(encodings, i),
         std::to_string(bytes(row)),
         number(static_cast<double>(bytes(row)) / static_cast<double>(plainBytes), "%.4f"),
         number(static_cast<double>(bytes(row)) / static_cast<double>(rowsPerRun()), "%.1f"),
@@ -186,7 +197,7 @@ std::string EvaluationReport::text() const {
 
   // Relative L2 by role and half, the mean and the largest over the calls.
   lines = {{"\nerror of collectives", "half", "mean", "largest", "in"}};
-  for (const EvaluatedRow &row : encodings) {
+  for (auto [i, row] : llvm::enumerate(encodings)) {
     struct Sum {
       double sum = 0, most = -1;
       int64_t count = 0;
@@ -204,7 +215,7 @@ std::string EvaluationReport::text() const {
       }
     }
     for (const auto &[key, sum] : sums)
-      lines.push_back({row.name + ": " + key.first, key.second ? "gather" : "reduce",
+      lines.push_back({shortName(encodings, i) + ": " + key.first, key.second ? "gather" : "reduce",
                        number(sum.sum / static_cast<double>(sum.count), "%.3e"),
                        number(sum.most, "%.3e"), sum.where});
   }
@@ -300,9 +311,9 @@ std::vector<std::pair<std::string, std::string>> EvaluationReport::charts() cons
   cost.x = "bytes sent, of f32";
   cost.y = damage;
   cost.lines = false;
-  for (const EvaluatedRow &row : encodings) {
+  for (auto [i, row] : llvm::enumerate(encodings)) {
     Chart::Series &series = cost.series.emplace_back();
-    series.name = row.name.size() > 26 ? row.name.substr(0, 25) + "..." : row.name;
+    series.name = shortName(encodings, i);
     series.points = {{static_cast<double>(bytes(row)) / static_cast<double>(plainBytes),
                       damageOf(row.evaluated.all)}};
   }
@@ -312,7 +323,8 @@ std::vector<std::pair<std::string, std::string>> EvaluationReport::charts() cons
   const Layers layers(collectives);
   for (auto [number, row] : llvm::enumerate(encodings)) {
     Chart chart;
-    chart.title = model + " on " + mesh + ": error of each collective as " + row.name;
+    chart.title =
+        model + " on " + mesh + ": error of each collective as " + shortName(encodings, number);
     chart.x = "layer, in order of calls";
     chart.y = "relative L2 error";
     Ordered<std::pair<std::string, bool>, Chart::Series> series;
