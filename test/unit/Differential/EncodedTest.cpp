@@ -71,9 +71,8 @@ struct Encoded : DifferentialTest {
     OwningOpRef<ModuleOp> cut = transformed(module, chunks);
     ASSERT_TRUE(whole && cut);
     const uint64_t before = numChunks;
-    cut->walk([&](comm::CollectiveOpInterface op) {
-      numChunks += op.getRoleName().contains("/chunk#");
-    });
+    cut->walk(
+        [&](comm::CollectiveOpInterface op) { numChunks += op.getRoleName().contains("/chunk#"); });
     if (numChunks == before)
       return;
     runtime::Result<std::vector<interp::NamedTensor>> inputs = randomInputs(module, seed);
