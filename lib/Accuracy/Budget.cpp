@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <map>
 
@@ -77,24 +78,30 @@ private:
     if (progress)
       progress(what);
   }
+  /// Says how many of the runs for something are done.
+  std::function<void(size_t, size_t)> counted(const std::string &what) const {
+    return [this, what](size_t done, size_t all) {
+      say(what + ": run " + std::to_string(done) + " of " + std::to_string(all));
+    };
+  }
 
   /// The error of every half as every candidate, each with all others alike.
   Status measureErrors() {
-    for (const Encoding &candidate : candidates) {
-      say("errors of " + candidate.str());
-      EncodingTable table = model.table();
+    std::vector<EncodingTable> tables(candidates.size(), model.table());
+    for (auto [candidate, table] : llvm::zip_equal(candidates, tables))
       for (EncodingTable::Entry &entry : table.entries)
         entry.reduce = entry.gather = candidate;
-      ASSIGN_OR_RETURN(const std::vector<Evaluated> evaluated,
-                       evaluation.run(table, options.probeBatches, /*withErrors=*/true));
+    ASSIGN_OR_RETURN(
+        const std::vector<Evaluated> evaluated,
+        evaluation.run(tables, options.probeBatches, /*withErrors=*/true, counted("errors")));
+    for (auto [table, one] : llvm::zip_equal(tables, evaluated))
       for (Half &half : halves) {
         double error = kInfinity;
-        for (const HalfError &one : evaluated[0].errors)
-          if (one.identity == table.entries[half.entry].identity && one.gather == half.gather)
-            error = one.relativeL2() * one.relativeL2();
+        for (const HalfError &own : one.errors)
+          if (own.identity == table.entries[half.entry].identity && own.gather == half.gather)
+            error = own.relativeL2() * own.relativeL2();
         half.errors.push_back(std::isfinite(error) ? error : kInfinity);
       }
-    }
     return {};
   }
 
@@ -108,28 +115,36 @@ private:
       families[familyOf(candidate)].push_back(c);
     for (Half &half : halves)
       half.damage.assign(candidates.size(), kInfinity);
-    size_t done = 0;
-    for (const auto &[family, members] : families) {
+    // All at once, as each run of the evaluation computes what they are compared with.
+    struct Probe {
+      Half *half;
+      size_t candidate;
+      const std::vector<size_t> *members;
+    };
+    std::vector<Probe> probes;
+    std::vector<EncodingTable> tables;
+    for (const auto &[family, members] : families)
       for (Half &half : halves) {
-        say("collectives encoded alone: " + std::to_string(++done) + " of " +
-            std::to_string(halves.size() * families.size()));
         // 10% of the norm; nearest in proportion.
         size_t chosen = members.front();
         auto distance = [&](size_t c) { return std::abs(std::log(half.errors[c] / 0.01)); };
         for (size_t c : members)
           if (half.errors[c] > 0 && !(distance(c) >= distance(chosen)))
             chosen = c;
-        EncodingTable table = model.table();
-        halfOf(table.entries[half.entry], half.gather) = candidates[chosen];
-        ASSIGN_OR_RETURN(const std::vector<Evaluated> evaluated,
-                         evaluation.run(table, options.probeBatches, /*withErrors=*/false));
-        const double damage =
-            std::max(MetricBound::damage(probe, evaluated[0].all.value(probe)), 0.0);
-        for (size_t c : members)
-          half.damage[c] = half.errors[c] == 0 || half.errors[chosen] == 0
-                               ? 0
-                               : damage * half.errors[c] / half.errors[chosen];
+        probes.push_back({&half, chosen, &members});
+        tables.push_back(model.table());
+        halfOf(tables.back().entries[half.entry], half.gather) = candidates[chosen];
       }
+    ASSIGN_OR_RETURN(const std::vector<Evaluated> evaluated,
+                     evaluation.run(tables, options.probeBatches, /*withErrors=*/false,
+                                    counted("collectives encoded alone")));
+    for (auto [probed, one] : llvm::zip_equal(probes, evaluated)) {
+      const double damage = std::max(MetricBound::damage(probe, one.all.value(probe)), 0.0);
+      std::vector<double> &errors = probed.half->errors;
+      for (size_t c : *probed.members)
+        probed.half->damage[c] = errors[c] == 0 || errors[probed.candidate] == 0
+                                     ? 0
+                                     : damage * errors[c] / errors[probed.candidate];
     }
     return {};
   }
