@@ -153,7 +153,7 @@ private:
   /// What a collective costs: with a machine the predicted nanoseconds, else the bytes that it
   /// sends.
   struct Costs {
-    double plain = kInfinity;    ///< as it is, which is chosen only where encoding is slower
+    double plain = kInfinity;    ///< as it is; without a machine everything is encoded
     std::vector<double> encoded; ///< by candidates of both halves, the second one changing first
   };
   Status findCosts() {
