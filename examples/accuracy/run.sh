@@ -21,6 +21,12 @@ END
 source scripts/options.sh
 declare -A expects=([--long]=nothing [--model]=value)
 read_options accuracy "$@"
+for ((i = 0; i < ${#args[@]}; ++i)); do
+  if [[ ${args[i]} == --model && ! ${args[i + 1]} =~ ^(smollm2|minilm)$ ]]; then
+    echo "accuracy: error: --model expects smollm2 or minilm, got '${args[i + 1]}'" >&2
+    exit 1
+  fi
+done
 
 scripts/setup.sh
 scripts/build.sh braid
