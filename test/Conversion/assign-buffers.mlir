@@ -198,3 +198,27 @@ rt.procedure @chain(%x: memref<16xf32>, %o: memref<16xf32> {rt.result}) {
   rt.copy ins(%c : memref<16xf32, #rt.space<symmetric>>) outs(%o : memref<16xf32>)
   rt.return
 }
+
+// -----
+
+// Ranks may decode a payload in the operand of its sender: %a keeps its bytes as long as %b is read, and %c has others.
+comm.mesh @mesh <tp = 2>
+// CHECK-LABEL: rt.procedure @payload(
+// CHECK-SAME: frame <local 0, symmetric 320, events 2>
+// CHECK: rt.alloc at 256 : memref<1x48xi8
+// CHECK: rt.alloc at 128 : memref<2x48xi8
+// CHECK: rt.alloc at 0 : memref<2x16xf32
+rt.procedure @payload(%x: memref<1x48xi8>, %o: memref<2x16xf32> {rt.result}) {
+  %a = rt.alloc : memref<1x48xi8, #rt.space<symmetric>>
+  %b = rt.alloc : memref<2x48xi8, #rt.space<symmetric>>
+  %c = rt.alloc : memref<2x16xf32, #rt.space<symmetric>>
+  rt.copy ins(%x : memref<1x48xi8>) outs(%a : memref<1x48xi8, #rt.space<symmetric>>)
+  %ready = rt.record on compute
+  rt.await %ready on communication
+  %done = rt.start all_gather ins(%a : memref<1x48xi8, #rt.space<symmetric>>) outs(%b : memref<2x48xi8, #rt.space<symmetric>>) dim 0 over <@mesh, {tp}>
+  rt.wait %done
+  rt.launch @decode rows 2 ins(%b : memref<2x48xi8, #rt.space<symmetric>>) outs(%c : memref<2x16xf32, #rt.space<symmetric>>)
+  rt.copy ins(%c : memref<2x16xf32, #rt.space<symmetric>>) outs(%o : memref<2x16xf32>)
+  rt.return
+}
+rt.kernel @decode(tensor<2x48xi8>) -> tensor<2x16xf32> attributes {library = "decode", scalars = [2097266, 0, 0]}

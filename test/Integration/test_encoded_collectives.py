@@ -219,8 +219,9 @@ def test_bits_are_the_interpreters_everywhere(ranks, tmp_path):
             words += ["--input", f"{name}={tmp_path / name}.npy"]
     braid("compile", module, "-o", bundle)
     runs = {
-        "threads": lambda out: braid_run(bundle, *words, "--repeat", 2, "--output", out),
-        "shm": lambda out: braid_run(bundle, *words, "--repeat", 2, "--transport", "shm", "--output", out),
+        "threads": lambda out: braid_run(bundle, *words, "--repeat", 2, "--output", out, "--report", f"{out}.json"),
+        "threads-copies": lambda out: braid_run(bundle, *words, "--repeat", 2, "--copy-payloads", "--output", out),
+        "shm": lambda out: braid_run(bundle, *words, "--repeat", 2, "--transport", "shm", "--output", out, "--report", f"{out}.json"),
         "ucx": lambda out: braid_run(bundle, *words, "--repeat", 2, "--hosts", f"localhost:{ranks}", "--output", out),
         "program-interpreter": lambda out: braid("run", bundle, *words, "--target", "program-interpreter", "--schedules", 2, "--output", out),
         "reference": lambda out: braid("run", module, *words, "--target", "reference", "--output", out),

@@ -293,7 +293,7 @@ Result<bool> Engine::perform(uint32_t number) {
     reduce(step, firstMessage);
   } else if (step.kind == StepKind::clear) {
     clear(step.piece, 0, step.piece.bytes);
-  } else {
+  } else if (!c->readInPlace) {
     const Place from = placeOf(step.firstSource, firstMessage), to = placeOf(step.piece);
     if (!step.counted)
       copy(step.piece, from, to, 0, step.piece.bytes);

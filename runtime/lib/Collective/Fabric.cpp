@@ -77,6 +77,8 @@ void EngineGroup::reset() {
     *member->progress = {};
     member->arrival->arrivals.set(0);
     member->arrival->oldest.store(1, std::memory_order_relaxed);
+    if (member->reads.own)
+      member->reads.own->set(0);
     member->arrival->what.store(Arrival::nothing, std::memory_order_relaxed);
     for (size_t i = 0; i < ranks.size(); ++i) {
       member->sends[i] = member->takes[i] = 0;

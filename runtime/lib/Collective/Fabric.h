@@ -94,8 +94,10 @@ struct GroupMember {
   struct Progress {
     uint32_t sequence = 0; ///< of the last collective
     uint64_t history = 0;  ///< as in Arrival
+    uint32_t reads = 0;    ///< ended, as in PeerReads
   } *progress;
   uint32_t *sends, *takes; ///< messages, by position
+  PeerReads reads;         ///< set where members see each other's memory
   /// For as many collectives at once; they take turns.
   std::vector<std::unique_ptr<EngineRun>> runs;
   std::byte *scratch = nullptr; ///< of all runs

@@ -78,6 +78,11 @@ public:
     return {};
   }
 
+  PeerReads *peerReads(const Collective &c) override {
+    const bool isDirect = c.plan && c.plan->algorithm == ScheduleAlgorithm::direct;
+    return isDirect ? &memberOf(c).reads : nullptr;
+  }
+
   void reset() override {
     messageSlots.reset();
     for (auto &[key, group] : groups)
@@ -103,6 +108,7 @@ private:
     const size_t count = ranks.size();
     auto *arrivals = pool.create<Arrival>(count, pool.sharing());
     auto *pairs = pool.create<DirectPair>(count * count, pool.sharing());
+    auto *reads = pool.create<Counter>(count, pool.sharing());
     for (size_t i = 0; i < count; ++i) {
       group->members[i] = std::make_unique<GroupMember>(count, arrivals + i, pool);
       GroupMember &member = *group->members[i];
@@ -112,6 +118,13 @@ private:
         member.to[j] = pairs + i * count + j;
         member.from[j] = pairs + j * count + i;
       }
+      member.reads.own = reads + i;
+      member.reads.number = &member.progress->reads;
+      for (size_t j = 0; j < count; ++j)
+        if (j != i) {
+          member.reads.ranks.push_back(ranks[j]);
+          member.reads.peers.push_back(reads + j);
+        }
       for (size_t run = 0; run < kCollectivesInFlight; ++run)
         member.runs.push_back(std::make_unique<EngineRun>(kernels));
     }

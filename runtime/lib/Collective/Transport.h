@@ -59,6 +59,15 @@ struct CollectiveValue {
   int64_t bytes() const { return part.bytes(); }
 };
 
+/// What the ranks of a group on one host tell each other when commands read the messages of
+/// collectives where they lie. All ranks end these reads in one order, by which they are numbered.
+struct PeerReads {
+  Counter *own = nullptr;       ///< the reads that this rank has ended
+  uint32_t *number = nullptr;   ///< the same; forgotten after a failure
+  std::vector<int64_t> ranks;   ///< the peers
+  std::vector<Counter *> peers; ///< the reads that each of them has ended
+};
+
 /// The ranks that take part in a collective, by position. Every queue has groups of its own: its
 /// collectives meet in its order, whatever the other queues do.
 struct ProcessGroup {
@@ -100,6 +109,9 @@ struct Collective {
   std::shared_ptr<const cost::ChosenSchedule> chosen; ///< why this plan
   const SharedCollective *shared = nullptr;           ///< what ranks of the host read
   uint64_t linkTag = 0;                               ///< of its messages over a link
+  /// Later commands read the messages of peers in the peers' inputs (PeerReads): nothing is copied
+  /// to the outputs.
+  bool readInPlace = false;
   Queue queue = kComputeQueue;
   std::string name, role;
   const std::string *path = nullptr; ///< of the calls that lead to it
@@ -160,6 +172,9 @@ public:
   /// Sets the plan of a collective that has its group, position and values. Not called during a
   /// run.
   virtual Status plan(Collective & /*collective*/) { return {}; }
+  /// How ranks end reads of a collective's messages where they lie; null where this rank does not
+  /// see the inputs of all peers, or the collective's schedule hands on what peers got from others.
+  virtual PeerReads *peerReads(const Collective & /*collective*/) { return nullptr; }
   /// Called when the programs of all ranks are resolved: checks that every send has its recv, and
   /// allocates message memory.
   virtual Status prepare() = 0;

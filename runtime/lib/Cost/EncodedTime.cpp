@@ -291,17 +291,22 @@ static std::shared_ptr<const Machine> shareOf(const std::shared_ptr<const Machin
   return shared;
 }
 
-/// A link may pass the bytes of a short collective faster than many: a shaped one does so with a
-/// burst. The more of them there are, the less an encoding saves, so the faster rate counts.
-static void passBurst(const ScheduleRequest &request, Link &link) {
-  std::vector<std::pair<double, double>> seconds;
-  for (const MessagePoint &point : link.messages)
-    seconds.emplace_back(static_cast<double>(point.bytes), point.seconds);
+/// The bytes that a rank sends in an exchange.
+static double bytesSentIn(const ScheduleRequest &request) {
   int64_t input = 0;
   for (const ScheduleValue &value : request.values)
     input += value.partBytes * request.inputParts();
-  const auto bytes = static_cast<double>(
+  return static_cast<double>(
       runtime::bytesSent(runtime::Algorithm::direct, request.kind, input, request.ranks));
+}
+
+/// A link may pass the bytes of a short collective faster than many: a shaped one does so with a
+/// burst. The more of them there are, the less an encoding saves, so the faster rate counts: that
+/// of all bytes that the collective sends, in whatever chunks.
+static void passBurst(double bytes, Link &link) {
+  std::vector<std::pair<double, double>> seconds;
+  for (const MessagePoint &point : link.messages)
+    seconds.emplace_back(static_cast<double>(point.bytes), point.seconds);
   if (seconds.empty() || bytes <= 0)
     return;
   // Messages that are shorter than all of the table take as long as its first one.
@@ -333,7 +338,13 @@ EncodedTimes::EncodedTimes(std::shared_ptr<const Machine> itsMachine, std::strin
     }
 }
 
-Result<double> EncodedTimes::ofExchange(ScheduleRequest request, int64_t groupsOfHost) const {
+bool EncodedTimes::readsInPlace(CollectiveKind kind) const {
+  return (transport == "threads" || transport == "shm") &&
+         (kind == CollectiveKind::allToAll || kind == CollectiveKind::allGather);
+}
+
+Result<double> EncodedTimes::ofExchange(ScheduleRequest request, double bytesOfAll,
+                                        int64_t groupsOfHost) const {
   Shared &shared = shares[groupsOfHost];
   if (!shared.machine) {
     shared.machine = shareOf(machine, groupsOfHost);
@@ -343,7 +354,7 @@ Result<double> EncodedTimes::ofExchange(ScheduleRequest request, int64_t groupsO
   ASSIGN_OR_RETURN(Network network,
                    networkOf(*shared.machine, transport == "ucx" ? "shm" : transport, request.ranks,
                              request.topology));
-  passBurst(request, network.between);
+  passBurst(bytesOfAll, network.between);
   ASSIGN_OR_RETURN(const CollectiveTime time, timeOf(request, network));
   // From the queue that computes to the one that communicates, and back.
   return time.seconds + 2 * eventSeconds;
@@ -358,7 +369,8 @@ Result<double> EncodedTimes::plain(const EncodableCollective &c) const {
   }
   if (c.kind == CollectiveKind::allToAllV)
     request.values.push_back({8, 8, false});
-  return ofExchange(std::move(request), c.groupsOfHost);
+  const double bytes = bytesSentIn(request);
+  return ofExchange(std::move(request), bytes, c.groupsOfHost);
 }
 
 Result<EncodedTime> EncodedTimes::encoded(const EncodableCollective &c,
@@ -372,12 +384,17 @@ Result<EncodedTime> EncodedTimes::encoded(const EncodableCollective &c,
     ASSIGN_OR_RETURN(const double seconds, operations.ofLibrary(call));
     time.codecSeconds += seconds;
   }
+  double bytes = 0;
+  for (const ScheduleRequest &request : steps.exchanges)
+    bytes += bytesSentIn(request);
   std::vector<std::pair<ScheduleRequest, double>> known; // chunks are equal but for one row
-  for (const ScheduleRequest &request : steps.exchanges) {
+  for (ScheduleRequest request : steps.exchanges) {
+    if (readsInPlace(request.kind))
+      request = readInPlace(std::move(request));
     auto found = std::find_if(known.begin(), known.end(),
                               [&](const auto &one) { return one.first == request; });
     if (found == known.end()) {
-      ASSIGN_OR_RETURN(const double seconds, ofExchange(request, c.groupsOfHost));
+      ASSIGN_OR_RETURN(const double seconds, ofExchange(request, bytes, c.groupsOfHost));
       found = known.emplace(known.end(), request, seconds);
     }
     time.exchangeSeconds += found->second;

@@ -178,6 +178,12 @@ Result<CollectiveTime> timeOf(const ScheduleRequest &request, const Network &net
   return time;
 }
 
+ScheduleRequest readInPlace(ScheduleRequest request) {
+  for (runtime::ScheduleValue &value : request.values)
+    value.partBytes = std::min(value.partBytes, value.elementBytes);
+  return request;
+}
+
 double coldSeconds(const ScheduleRequest &request, const Network &network, double betweenBytes) {
   double bytes = 0; // that a rank writes; values in place were just written
   for (const runtime::ScheduleValue &value : request.values)

@@ -84,6 +84,8 @@ ScheduleRequest CommandTimes::plannedRequest(const Collective &c) {
     request.algorithm = c.chosen->algorithm;
     request.chunkBytes = c.chosen->chunkBytes;
   }
+  if (c.readInPlace)
+    request = cost::readInPlace(std::move(request));
   return request;
 }
 

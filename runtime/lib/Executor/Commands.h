@@ -60,6 +60,11 @@ struct CommandSchedule {
     Queue queue = kComputeQueue;
     size_t begin = 0, end = 0;
   } runsFirst;
+  /// On the compute queue: reads in place (RankProgram::reads) that peers have to have ended before
+  /// this command, and the one that ends with it.
+  std::vector<uint32_t> awaitsReads;
+  static constexpr uint32_t kNoRead = UINT32_MAX;
+  uint32_t endsRead = kNoRead;
   /// Where two threads take turns on a queue: the event to await first and the event to set last.
   uint32_t firstAwaits = kNoEvent, thenSets = kNoEvent;
 };
@@ -81,6 +86,7 @@ struct CollectiveInfo {
   int64_t bytesSent = 0;
   bool exposedByForm = false; ///< nothing is computed between its start and its wait
   std::string algorithm;      ///< of the schedule: "direct"
+  bool readInPlace = false;   ///< messages are decoded from the memory of peers
   int64_t chunkBytes = 0;     ///< of the schedule; 0: it has none
   /// Why this schedule; null of sends, receives and devices.
   std::shared_ptr<const cost::ChosenSchedule> chosen;
@@ -106,6 +112,16 @@ struct RankProgram {
   std::vector<std::vector<ArgumentCommand>> uses;
   uint32_t numEvents = 0;
   std::vector<CollectiveInfo> collectives; ///< queue by queue, in the queue's order
+  /// Of the messages of a collective, by commands of the compute queue.
+  struct InPlaceRead {
+    PeerReads *of;
+    uint32_t collective; ///< index in `collectives`
+  };
+  std::vector<InPlaceRead> reads;
+  std::vector<uint32_t> awaitsReads; ///< those that peers have to have ended before the run ends
+  /// Of payloads that are read in place: their parts, by the compute queue's command and the
+  /// address that the program gives them.
+  std::map<size_t, std::map<const std::byte *, std::vector<std::byte *>>> payloads;
   /// By queue: whether it needs a thread of its own. The compute queue does.
   std::vector<bool> ownThread;
   std::deque<std::string> paths; ///< a deque, as commands point at them
@@ -134,6 +150,7 @@ struct ResolveInput {
   SymmetricHeap symmetric;
   uint64_t localBytes = 0, symmetricBytes = 0;
   Transport *transport = nullptr;
+  bool copyPayloads = false;           ///< nothing is read in place
   MatmulCache *matmuls = nullptr;      ///< null for a device
   int64_t queryBlock = 1;              ///< of the VectorKernels in use
   const CommandTimes *times = nullptr; ///< to estimate commands, or null

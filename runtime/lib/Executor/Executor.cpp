@@ -35,6 +35,8 @@ public:
     const std::vector<Command> &commands = rank.program->queues[queue];
     if (!run(queue, 0, commands.size(), /*byWaiter=*/false))
       return;
+    if (queue == kComputeQueue && !awaitReads(rank.program->awaitsReads, state(queue)))
+      return;
     // The other thread may continue the queue.
     const auto last = std::find_if(commands.rbegin(), commands.rend(),
                                    [](const Command &command) { return !command.byWaiter; });
@@ -194,6 +196,8 @@ private:
       control.stall(self);
       return false;
     }
+    if (!awaitReads(command.awaitsReads, self))
+      return false;
     auto *collective = std::get_if<CollectiveCommand>(&command.op);
     if (collective && !isPointToPoint(collective->collective.kind)) {
       if (!underWay.begin(command, *collective))
@@ -219,9 +223,33 @@ private:
                                rank.scratch[queue]};
       perform(command, self, context);
     }
+    if (command.endsRead != Command::kNoRead) {
+      const PeerReads &reads = *rank.program->reads[command.endsRead].of;
+      rank.readNumbers[command.endsRead] = ++*reads.number;
+      reads.own->set(*reads.number);
+    }
     self.progress.fetch_add(1, std::memory_order_relaxed);
     if (workers.trace)
       rank.trace[queue].push_back({&command, begin, nowNs()});
+    return true;
+  }
+
+  /// Until no peer reads this rank's messages of some collectives any more. False when the run has
+  /// failed.
+  bool awaitReads(const std::vector<uint32_t> &numbers, QueueState &self) {
+    for (uint32_t number : numbers) {
+      const RankProgram::InPlaceRead &read = rank.program->reads[number];
+      for (size_t i = 0; i < read.of->peers.size(); ++i) {
+        Counter &peer = *read.of->peers[i];
+        const uint32_t target = rank.readNumbers[number];
+        if (peer.reached(target))
+          continue;
+        const int64_t start = nowNs();
+        if (!control.wait(peer, target, self, Waiting::peer, read.of->ranks[i]))
+          return false;
+        rank.times.addExposed(read.collective, nowNs() - start);
+      }
+    }
     return true;
   }
 
@@ -326,6 +354,7 @@ void Workers::runServed() {
   for (int64_t r : served) {
     Rank *rank = ranks[r].get();
     rank->times.clear(rank->program->collectives.size());
+    rank->readNumbers.assign(rank->program->reads.size(), 0);
     rank->team.trace = trace;
     for (auto &spans : rank->team.spans)
       spans.clear();

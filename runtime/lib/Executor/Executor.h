@@ -69,6 +69,7 @@ struct Rank {
   SymmetricHeap heap;
   RankTimes times;
   ComputeClock clock;
+  std::vector<uint32_t> readNumbers;         ///< of this run, as in RankProgram::reads
   std::vector<std::vector<TraceSpan>> trace; ///< by queue
 };
 

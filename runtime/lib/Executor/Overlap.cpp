@@ -19,13 +19,6 @@ bool computes(const Command &command) {
          !std::holds_alternative<CollectiveWaitCommand>(command.op);
 }
 
-/// The commands of the compute queue during which a command of another queue may run: from the one
-/// after the last record that it waits for to the first that waits for it or for a later command of
-/// its queue, each perhaps by way of further queues.
-struct Window {
-  size_t begin, end;
-};
-
 std::optional<uint32_t> setEvent(const Command &command) {
   if (auto *op = std::get_if<RecordCommand>(&command.op))
     return op->event;
@@ -63,7 +56,8 @@ std::vector<std::pair<Queue, size_t>> anyOrder(const RankProgram &program) {
   return order;
 }
 
-/// By queue and command; nothing for the compute queue.
+} // namespace
+
 std::vector<std::vector<Window>> windowsOf(const RankProgram &program) {
   const std::vector<std::pair<Queue, size_t>> order = anyOrder(program);
   const size_t end = program.queues[kComputeQueue].size();
@@ -97,6 +91,8 @@ std::vector<std::vector<Window>> windowsOf(const RankProgram &program) {
   }
   return windows;
 }
+
+namespace {
 
 /// Tells whether any command of the compute queue within a window has a property.
 class Among {

@@ -9,12 +9,22 @@
 #ifndef BRAID_EXECUTOR_OVERLAP_H
 #define BRAID_EXECUTOR_OVERLAP_H
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
 namespace braid::runtime {
 
 struct RankProgram; // Commands.h
+
+/// The commands of the compute queue during which a command of another queue may run: from the one
+/// after the last record that it waits for to the first that waits for it or for a later command of
+/// its queue, each perhaps by way of further queues.
+struct Window {
+  size_t begin, end;
+};
+/// By queue and command; nothing for the compute queue.
+std::vector<std::vector<Window>> windowsOf(const RankProgram &program);
 
 /// The time of a rank's collectives in one run, in nanoseconds. Totals sum collectives, also those
 /// that were in flight at once on several queues.

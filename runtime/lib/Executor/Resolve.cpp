@@ -11,6 +11,7 @@
 #include "Commands.h"
 #include "NoAlias.h"
 #include "Overlap.h"
+#include "ReadInPlace.h"
 #include "braid/Base/RankSet.h"
 #include "braid/Base/StatusMacros.h"
 #include "braid/Cost/ScheduleChoice.h"
@@ -76,7 +77,8 @@ namespace {
 
 class Resolver {
 public:
-  explicit Resolver(const ResolveInput &input) : in(input) {}
+  explicit Resolver(const ResolveInput &input)
+      : in(input), uses(*input.program, input.kernels && !input.copyPayloads) {}
 
   Result<RankProgram> run() {
     const fb::ProgramT &program = *in.program;
@@ -105,6 +107,7 @@ public:
       RETURN_IF_ERROR(walk(root));
     }
     finishWaits();
+    RETURN_IF_ERROR(readInPlace());
     findOverlap(out);
     if (in.kernels) // a device's queues need no threads
       giveToWaiters(out);
@@ -113,8 +116,10 @@ public:
   }
 
   /// Makes one command of a resolved program again.
-  Result<Command> again(const ArgumentCommand &use) {
+  Result<Command> again(const ArgumentCommand &use, const RankProgram &program) {
     queue = use.queue;
+    const auto found = program.payloads.find(use.command);
+    payloads = queue == kComputeQueue && found != program.payloads.end() ? &found->second : nullptr;
     return make(*use.frame, *use.source);
   }
 
@@ -143,10 +148,35 @@ private:
           out.notEstimated = describe(command) + ": " + estimate.status().message();
       }
       std::vector<Command> &stream = out.queues[queue];
+      if (uses.mayReadInPlace()) {
+        uses.add(queue, *frame->procedure, frame->path, source->op,
+                 [&](const fb::ViewT &view) { return tensor(*frame, view); });
+        if (queue == kComputeQueue)
+          sources.push_back({queue, stream.size(), source.get(), frame});
+      }
       for (size_t argument : used)
         out.uses[argument].push_back({queue, stream.size(), source.get(), frame});
       stream.push_back(std::move(command));
     }
+    return {};
+  }
+
+  Status readInPlace() {
+    if (!uses.mayReadInPlace())
+      return {};
+    findReadsInPlace(out, uses, *in.transport, in.symmetric);
+    for (const auto &[number, parts] : out.payloads) {
+      ASSIGN_OR_RETURN(Command command, again(sources[number], out));
+      static_cast<CommandSchedule &>(command) = out.queues[kComputeQueue][number];
+      out.queues[kComputeQueue][number] = std::move(command);
+    }
+    for (Queue q = 0; in.times && q < out.queues.size(); ++q)
+      for (size_t i = 0; i < out.queues[q].size(); ++i)
+        if (auto *op = std::get_if<CollectiveCommand>(&out.queues[q][i].op))
+          if (op->collective.readInPlace)
+            if (const Result<double> seconds = in.times->ofCollective(op->collective); seconds.ok())
+              out.estimates[q][i].seconds = *seconds;
+    payloads = nullptr;
     return {};
   }
 
@@ -302,8 +332,17 @@ private:
     return Status::error("is of an unknown kind");
   }
 
-  static std::vector<EncodedOperand>
-  encodedOperands(const fb::KernelT &kernel, const std::vector<Tensor> &operands, int64_t rows) {
+  /// The parts of a payload that is read in place; otherwise none.
+  std::vector<std::byte *> partsOf(const std::byte *payload) const {
+    if (!payloads)
+      return {};
+    const auto found = payloads->find(payload);
+    return found == payloads->end() ? std::vector<std::byte *>() : found->second;
+  }
+
+  std::vector<EncodedOperand> encodedOperands(const fb::KernelT &kernel,
+                                              const std::vector<Tensor> &operands,
+                                              int64_t rows) const {
     std::vector<EncodedOperand> encoded;
     for (const auto &codec : kernel.codecs) {
       const Tensor &payload = operands[codec->operand];
@@ -312,6 +351,7 @@ private:
           codecCall(*codec, rows, {payload.dtype, payload.shape, payload.strides});
       one.codec.data.resize(one.codec.operands.size());
       one.codec.data[1 - codecRows(one.codec)] = payload.data;
+      one.codec.payloadParts = partsOf(payload.data);
       encoded.push_back(std::move(one));
     }
     return encoded;
@@ -341,6 +381,7 @@ private:
       command.op = std::move(arguments);
       return {};
     }
+    arguments.payloadParts = partsOf(arguments.data.front());
     if (in.times) {
       estimate = in.times->ofLibrary(arguments);
       usedBytes = cost::bytesOf(arguments);
@@ -498,6 +539,10 @@ private:
   RankProgram out;
   Queue queue = kComputeQueue;
   size_t nextPath = 0;
+  OperandUses uses;
+  std::vector<ArgumentCommand> sources; ///< of the compute queue's commands, where uses are noted
+  /// Of the command that is made, as in RankProgram::payloads; null: none.
+  const std::map<const std::byte *, std::vector<std::byte *>> *payloads = nullptr;
   mutable std::set<size_t> used; ///< the entry's arguments that the current command uses
   Result<double> estimate = 0.0; ///< seconds of the current command
   double usedBytes = 0;          ///< by the current command
@@ -522,7 +567,7 @@ Result<std::vector<MovedCommand>> moveArguments(const ResolveInput &input,
     for (const ArgumentCommand &use : program.uses[argument]) {
       if (!done.emplace(use.queue, use.command).second)
         continue;
-      ASSIGN_OR_RETURN(Command command, resolver.again(use));
+      ASSIGN_OR_RETURN(Command command, resolver.again(use, program));
       static_cast<CommandSchedule &>(command) = program.queues[use.queue][use.command];
       moved.push_back({use.queue, use.command, std::move(command)});
     }

@@ -21,6 +21,8 @@ namespace braid::runtime {
 struct LibraryArguments : LibraryCall {
   std::vector<std::byte *> data; ///< by the descriptor's operands
   int64_t part = 0;              ///< this rank's, below `parts`
+  /// The addresses of the parts of a payload that is read; empty: they follow each other in `data`.
+  std::vector<std::byte *> payloadParts;
 
   size_t place(const char *operand) const;
   bool has(const char *operand) const { return LibraryCall::has(place(operand)); }

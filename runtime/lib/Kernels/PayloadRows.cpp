@@ -18,6 +18,7 @@ Result<PayloadRows> PayloadRows::of(const LibraryArguments &call) {
   ASSIGN_OR_RETURN(rows.layout, payloadLayout(call));
   rows.codec = CodecRow::of(rows.layout);
   rows.payload = payload.data;
+  rows.parts = call.payloadParts;
   const std::string name = call.kernel->name;
   if (name == "decode_sum")
     rows.senders = call.integers.back();

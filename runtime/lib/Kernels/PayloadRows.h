@@ -40,7 +40,9 @@ public:
                 bool stream) const;
 
 private:
-  std::byte *part(int64_t i) const { return payload + i * partStrideBytes; }
+  std::byte *part(int64_t i) const {
+    return parts.empty() ? payload + i * partStrideBytes : parts[static_cast<size_t>(i)];
+  }
   /// A row in its part.
   std::byte *payloadRow(int64_t part, int64_t i) const {
     return this->part(part) + PayloadLayout::kHeaderBytes + i * layout.rowBytes;
@@ -49,6 +51,7 @@ private:
   PayloadLayout layout; ///< of each sender
   CodecRow codec{};
   std::byte *payload = nullptr;
+  std::vector<std::byte *> parts; ///< where they do not follow each other
   int64_t partStrideBytes = 0, senders = 1;
   bool mayBeAbsent = false;
   DType tensorType = DType::f32;

@@ -309,6 +309,7 @@ ResolveInput Execution::State::resolveInput(int64_t r, const CommandTimes *times
   input.localBytes = m.localBytes;
   input.symmetricBytes = m.symmetricBytes;
   input.transport = &m.ranksTransport();
+  input.copyPayloads = m.options().copyPayloads;
   input.queryBlock = m.workers->kernels.queryBlock;
   input.times = times;
   return input;

@@ -153,6 +153,8 @@ nlohmann::ordered_json Execution::State::report(std::optional<uint64_t> number) 
                    {"bytes_sent_per_rank", mostSent[identity]},
                    {"exposed_by_form", info.exposedByForm},
                    {"algorithm", info.algorithm}};
+      if (info.readInPlace)
+        json["read_in_place"] = true;
       if (info.chosen)
         json.update(choiceOf(info));
       addTo(json, typical.ranks[r].collectives[i], m.usesDevice());

@@ -124,6 +124,8 @@ private:
     const CollectiveInfo &info = execution.programs[rank].collectives[index];
     args["collective"] = info.identity();
     args["exposed_by_form"] = info.exposedByForm;
+    if (info.readInPlace)
+      args["read_in_place"] = true;
     addTo(args, model.workers->ranks[rank]->times.collectives[index], model.usesDevice());
   }
 

@@ -161,6 +161,10 @@ std::optional<int> parseCommandLine(int argc, const char *const *argv, const Run
                "report says "
                "which")
       ->group(how);
+  app.add_flag("--copy-payloads", world.copyPayloads,
+               "of encoded collectives between ranks that see each other's memory: copy payloads "
+               "to each rank before they are decoded, instead of decoding them where they lie")
+      ->group(how);
   app.add_option(
          "--transport", world.transport,
          "how ranks exchange data; threads: every rank is a thread, or on target cuda all "

@@ -381,7 +381,7 @@ private:
     struct Line {
       std::string what;
       int64_t count = 0, bytes = 0;
-      bool byForm = true;
+      bool byForm = true, readInPlace = true;
       nlohmann::json times = nlohmann::json::object();
     };
     std::vector<Line> lines;
@@ -400,6 +400,7 @@ private:
       ++line->count;
       line->bytes += c["bytes_sent_per_rank"].get<int64_t>();
       line->byForm &= c["exposed_by_form"].get<bool>();
+      line->readInPlace &= c.contains("read_in_place");
       for (const char *field : {"exposed_comm_s", "hidden_comm_s", "peer_wait_s"})
         line->times[field] =
             c[field].is_null()
@@ -407,8 +408,9 @@ private:
                 : nlohmann::json(line->times.value(field, 0.0) + c[field].get<double>());
     }
     for (const Line &line : lines)
-      std::printf("  %" PRId64 " x %s: %" PRId64 " bytes, %s%s\n", line.count, line.what.c_str(),
-                  line.bytes, timesOf(line.times).c_str(), line.byForm ? ", exposed by form" : "");
+      std::printf("  %" PRId64 " x %s: %" PRId64 " bytes, %s%s%s\n", line.count, line.what.c_str(),
+                  line.bytes, timesOf(line.times).c_str(), line.byForm ? ", exposed by form" : "",
+                  line.readInPlace ? ", read in place" : "");
     if (report.contains("prediction"))
       printPrediction(report["prediction"]);
   }

@@ -227,6 +227,18 @@ TEST(EncodedTime, OfWhatALinkPassesAtOnce) {
   EXPECT_CLOSE(gather(250), 1e-4 + 1000 / 1.25e8);
 }
 
+// Chunks follow each other, and so they do not have what the link passes at once each.
+TEST(EncodedTime, OfWhatALinkPassesAtOnceInChunks) {
+  const std::shared_ptr<Machine> machine = hostsOfARank();
+  machine->links[0].messages = {
+      {10000, 1e-4 + 1e-5}, {100000, 1e-4 + 1e-4}, {1000000, 1e-4 + 8e-3}};
+  const EncodableCollective c = collectiveOf(CollectiveKind::allGather, 2, {512, 4096});
+  const EncodedTimes times(machine, "ucx", 1), without(hostsOfARank(), "ucx", 1);
+  const EncodedTime time = got(times.encoded(c, pairOf("int8:128"), {1 << 16, 32}));
+  EXPECT_EQ(time.chunks, 32);
+  EXPECT_CLOSE(time.seconds, got(without.encoded(c, pairOf("int8:128"), {1 << 16, 32})).seconds);
+}
+
 TEST(EncodedTime, EventsBetweenQueues) {
   const std::shared_ptr<Machine> machine = hostsOfARank();
   machine->overheads = Overheads{0, 0, 1e-5};
@@ -263,6 +275,8 @@ TEST(EncodedTime, OnAHost) {
                     four = got(times.encoded(c, pairOf("int8:128"), {1 << 15, 4}));
   EXPECT_EQ(four.chunks, 4);
   EXPECT_CLOSE(one.seconds, one.codecSeconds + one.exchangeSeconds);
+  // Payloads stay where they are: an exchange takes as long as one of a byte, whatever there is.
+  EXPECT_CLOSE(four.exchangeSeconds, 4 * one.exchangeSeconds);
   EXPECT_CLOSE(four.seconds, overlapped(four.codecSeconds, four.exchangeSeconds, 4, 2, 3));
   // The codecs alone take longer than the collective as it is: 262144 elements at 0.25e9 and less.
   EXPECT_FALSE(EncodedTimes::isWorthwhile(got(times.plain(c)), one.seconds));

@@ -95,7 +95,11 @@ public:
   }
 
 private:
-  Result<double> ofExchange(runtime::ScheduleRequest request, int64_t groupsOfHost) const;
+  /// Whether the payloads of such an exchange are decoded in the memory of their senders.
+  bool readsInPlace(runtime::CollectiveKind kind) const;
+  /// `bytesOfAll`: that a rank sends in all exchanges of the collective.
+  Result<double> ofExchange(runtime::ScheduleRequest request, double bytesOfAll,
+                            int64_t groupsOfHost) const;
 
   const std::shared_ptr<const Machine> machine;
   const std::string transport;

@@ -75,6 +75,11 @@ Result<CollectiveTime> timeOf(const runtime::ScheduleRequest &request, const Net
 /// By the steps alone.
 Result<CollectiveTime> timeOfSteps(const runtime::ScheduleRequest &request, const Network &network);
 
+/// A collective whose messages are read by the commands behind it, where the senders have them
+/// (runtime/lib/Executor/ReadInPlace.h): no bytes move, and it takes the time of its shortest
+/// messages.
+runtime::ScheduleRequest readInPlace(runtime::ScheduleRequest request);
+
 /// How much longer the collective takes on each rank, if the ranks have used so many other bytes
 /// since they last used what they write; of one host. Between the measured figures it is linear in
 /// both.
