@@ -51,11 +51,13 @@ comm.mesh @mesh <tp = 4, one = 1>
 // CHECK-SAME: %[[H:[^:]*]]: tensor<8x256xbf16>
 // CHECK-SAME: encoding-of-@main|half
 // CHECK-SAME: encoding-of-@main|columns
+// CHECK-SAME: encoding-of-@main|two
 // CHECK-SAME: encoding-of-@main|gathered
 // CHECK-SAME: encoding-of-@main|exchanged
 func.func @main(%x: tensor<8x256xf32> {nn.name = "x", comm.sharding = #comm.sharding<@mesh, [{}, {}], partial = [tp = sum]>, comm.global_type = tensor<8x256xf32>},
                 %h: tensor<8x256xbf16> {nn.name = "h", comm.sharding = #comm.sharding<@mesh, [{}, {}], partial = [tp = sum]>, comm.global_type = tensor<8x256xbf16>},
-                %p: tensor<2x256xf32> {nn.name = "p", comm.sharding = #comm.sharding<@mesh, [{tp}, {}]>, comm.global_type = tensor<8x256xf32>})
+                %p: tensor<2x256xf32> {nn.name = "p", comm.sharding = #comm.sharding<@mesh, [{tp}, {}]>, comm.global_type = tensor<8x256xf32>},
+                %row: tensor<256xf32> {nn.name = "row", comm.sharding = #comm.sharding<@mesh, [{}], partial = [tp = sum]>, comm.global_type = tensor<256xf32>})
     -> (tensor<8x256xbf16> {nn.name = "a"},
         tensor<8x64xf32> {nn.name = "b", comm.sharding = #comm.sharding<@mesh, [{}, {tp}]>, comm.global_type = tensor<8x256xf32>},
         tensor<8x256xf32> {nn.name = "c"},
@@ -72,6 +74,13 @@ func.func @main(%x: tensor<8x256xf32> {nn.name = "x", comm.sharding = #comm.shar
   // CHECK: tensor.collapse_shape %{{.*}} : tensor<8x4x64xf32> into tensor<8x256xf32>
   // CHECK: comm.reduce_scatter sum
   %b = comm.reduce_scatter sum(%x) dim 1 over <@mesh, {tp}> role "columns" : tensor<8x256xf32> -> tensor<8x64xf32>
+  // Of several values, each as its own dimensions say.
+  // CHECK: nn.fake_quantize %{{.*}} half reduce ranks 1 : tensor<8x256xf32>
+  // CHECK: tensor.expand_shape %{{.*}} : tensor<256xf32> into tensor<4x64xf32>
+  // CHECK: nn.fake_quantize %{{.*}} half reduce ranks 1 : tensor<4x64xf32>
+  // CHECK: tensor.collapse_shape %{{.*}} : tensor<4x64xf32> into tensor<256xf32>
+  // CHECK: comm.reduce_scatter sum
+  %b0, %b1 = comm.reduce_scatter sum(%x, %row) dim 0 over <@mesh, {tp}> role "two" : tensor<8x256xf32>, tensor<256xf32> -> tensor<2x256xf32>, tensor<64xf32>
   // CHECK: nn.fake_quantize %{{.*}} half gather ranks 1 : tensor<2x256xf32>
   // CHECK: comm.all_gather
   %c = comm.all_gather(%p) dim 0 over <@mesh, {tp}> role "gathered" : tensor<2x256xf32> -> tensor<8x256xf32>

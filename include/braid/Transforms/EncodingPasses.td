@@ -102,9 +102,9 @@ def ExpandEncoded : Pass<"braid-expand-encoded", "::mlir::ModuleOp"> {
     collective exchanges payloads in place of values, in one chunk. In a group of one rank nothing is sent, and nothing is encoded.
   }];
   let options = [
-    Option<"messageBytes", "message-bytes", "int64_t", /*default=*/"1 << 18",
+    Option<"messageBytes", "message-bytes", "int64_t", /*default=*/"::braid::cost::EncodedChunks().leastMessageBytes",
            "least bytes of payload for each rank in each of several chunks; 0: one chunk">,
-    Option<"mostChunks", "most-chunks", "int64_t", /*default=*/"32", "most chunks of a collective">,
+    Option<"mostChunks", "most-chunks", "int64_t", /*default=*/"::braid::cost::EncodedChunks().most", "most chunks of a collective">,
   ];
   let statistics = [Statistic<"numExpanded", "num-expanded", "Collectives expanded">];
   let dependentDialects = ["::braid::comm::CommDialect", "::braid::nn::NNDialect", "::mlir::tensor::TensorDialect"];

@@ -5,6 +5,8 @@
 #ifndef BRAID_TRANSFORMS_PASSES_H
 #define BRAID_TRANSFORMS_PASSES_H
 
+#include "braid/Cost/EncodedChunks.h" // defaults of options
+
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
 

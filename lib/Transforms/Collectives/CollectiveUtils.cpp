@@ -8,7 +8,10 @@
 #include "braid/Transforms/Identity.h"
 #include "braid/Transforms/ShardingUtils.h"
 
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Remarks.h"
+
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace braid::comm;
@@ -50,6 +53,41 @@ SmallVector<ReassociationIndices> splitDims(int64_t rank, int64_t dim) {
       groups.back().push_back(d + 1);
   }
   return groups;
+}
+
+Value splitDim(OpBuilder &builder, Location loc, Value value, int64_t dim, int64_t pieces) {
+  RankedTensorType type = tensorOf(value);
+  return tensor::ExpandShapeOp::create(builder, loc,
+                                       withDim(shardType(type, dim, pieces), dim, pieces), value,
+                                       splitDims(type.getRank(), dim));
+}
+
+Value mergeDim(OpBuilder &builder, Location loc, Value value, int64_t dim, RankedTensorType type) {
+  if (tensorOf(value).getRank() == type.getRank())
+    return value;
+  return tensor::CollapseShapeOp::create(builder, loc, type, value, splitDims(type.getRank(), dim));
+}
+
+int64_t rowsOf(RankedTensorType type) {
+  int64_t rows = 1;
+  for (int64_t dim : type.getShape().drop_back())
+    rows *= dim;
+  return rows;
+}
+
+int64_t piecesOfRows(CollectiveOpInterface op, Value operand) {
+  const RankedTensorType type = tensorOf(operand);
+  const int64_t n = groupSize(op, op.getGroup()), last = type.getRank() - 1;
+  return llvm::TypeSwitch<Operation *, int64_t>(op)
+      .Case<ReduceScatterOp>([&](ReduceScatterOp scatter) {
+        return static_cast<int64_t>(scatter.getDim()) == last ? n : 1;
+      })
+      .Case<AllToAllOp>([&](AllToAllOp exchange) {
+        return static_cast<int64_t>(exchange.getSplitDim()) == last ? n : 1;
+      })
+      // The rows of a block of two dimensions are elements.
+      .Case<AllToAllVOp>([&](AllToAllVOp) { return last == 1 ? type.getShape().back() : 1; })
+      .Default(int64_t(1));
 }
 
 SaturatingCount gatherBytes(Type shard, int64_t n) {

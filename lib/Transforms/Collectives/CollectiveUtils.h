@@ -3,7 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Shared by the passes that rewrite collectives: types of shards and gathered values, and remarks.
+// Shared by the passes that rewrite collectives: types of shards and gathered values, values whose
+// rows are cut, and remarks.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_LIB_TRANSFORMS_COLLECTIVEUTILS_H
@@ -27,8 +28,29 @@ mlir::RankedTensorType withoutDim(mlir::RankedTensorType type, int64_t dim);
 mlir::RankedTensorType withDim(mlir::RankedTensorType type, int64_t dim, int64_t size);
 /// How a value of `rank` dimensions is reshaped whose dimension `dim` becomes two.
 llvm::SmallVector<mlir::ReassociationIndices> splitDims(int64_t rank, int64_t dim);
+/// A value whose dimension `dim` is two: [.., pieces, size / pieces, ..]; and a value of type
+/// `type` again, unless it is one.
+mlir::Value splitDim(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value, int64_t dim,
+                     int64_t pieces);
+mlir::Value mergeDim(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value, int64_t dim,
+                     mlir::RankedTensorType type);
+
+inline mlir::RankedTensorType tensorOf(mlir::Value value) {
+  return llvm::cast<mlir::RankedTensorType>(value.getType());
+}
+/// Whether `dim` is the dimension of columns.
+inline bool isLast(mlir::Value value, int64_t dim) { return dim == tensorOf(value).getRank() - 1; }
+/// The number of rows: of all dimensions but the last.
+int64_t rowsOf(mlir::RankedTensorType type);
+/// Into how many pieces each row of an operand is cut before it is encoded, as they go to different
+/// ranks, or travel by themselves. An all_reduce cuts rows as its encodings allow (rowPieces).
+int64_t piecesOfRows(comm::CollectiveOpInterface op, mlir::Value operand);
+
 /// The bytes that a rank sends when n ranks gather their shards of a value.
 SaturatingCount gatherBytes(mlir::Type shard, int64_t n);
+
+/// Of a collective that sends nothing.
+inline constexpr llvm::StringLiteral kOneRank = "its group has one rank, so that nothing is sent";
 
 /// Whether the operation is inside a comm.start, whose body must keep its form.
 bool isStarted(mlir::Operation *collective);

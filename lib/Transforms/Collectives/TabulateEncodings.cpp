@@ -25,9 +25,6 @@ namespace {
 
 enum class Half { reduce, gather };
 
-RankedTensorType tensorOf(Value value) { return cast<RankedTensorType>(value.getType()); }
-bool isLast(Value value, int64_t dim) { return dim == tensorOf(value).getRank() - 1; }
-
 /// Passes the values of one collective through the encodings that `codes` holds, as
 /// braid-expand-encoded passes them through payloads.
 class Tabulation {
@@ -39,25 +36,10 @@ public:
   void apply() {
     if (auto reduce = dyn_cast<AllReduceOp>(op.getOperation()))
       return allReduce(reduce);
-    if (auto scatter = dyn_cast<ReduceScatterOp>(op.getOperation()))
-      return inputs(Half::reduce, isLast(scatter.getInputs()[0], dimOf(scatter)) ? n : 1);
-    if (auto exchange = dyn_cast<AllToAllOp>(op.getOperation())) {
-      const auto split = static_cast<int64_t>(exchange.getSplitDim());
-      const auto concat = static_cast<int64_t>(exchange.getConcatDim());
-      return inputs(Half::gather,
-                    split >= concat && isLast(exchange.getInputs()[0], split) ? n : 1);
-    }
-    // Each row of a block travels by itself, and those of two dimensions are elements.
-    if (auto exchange = dyn_cast<AllToAllVOp>(op.getOperation())) {
-      RankedTensorType type = tensorOf(exchange.getValues()[0]);
-      return inputs(Half::gather, type.getRank() == 2 ? type.getShape().back() : 1);
-    }
-    inputs(Half::gather, 1);
+    inputs(isa<ReduceScatterOp>(op) ? Half::reduce : Half::gather);
   }
 
 private:
-  static int64_t dimOf(ReduceScatterOp scatter) { return static_cast<int64_t>(scatter.getDim()); }
-
   void allReduce(AllReduceOp reduce) {
     SmallVector<Type> results(reduce.getResultTypes());
     for (OpOperand &input : reduce->getOpOperands())
@@ -71,17 +53,16 @@ private:
     }
   }
 
-  /// Rows that a collective cuts into `pieces`, or hands on.
-  void inputs(Half half, int64_t pieces) {
+  /// Rows that a collective cuts into pieces, or hands on.
+  void inputs(Half half) {
     for (OpOperand &input : op->getOpOperands()) {
       RankedTensorType type = tensorOf(input.get());
       if (!isa<FloatType>(type.getElementType())) // counts of an all_to_all_v
         continue;
-      Value rows = pieces == 1 ? input.get() : splitLast(input.get(), pieces);
+      const int64_t last = type.getRank() - 1, pieces = piecesOfRows(op, input.get());
+      Value rows = pieces == 1 ? input.get() : splitDim(builder, loc, input.get(), last, pieces);
       Value encoded = through(rows, half, type.getElementType(), 1);
-      input.set(pieces == 1 ? encoded
-                            : tensor::CollapseShapeOp::create(builder, loc, type, encoded,
-                                                              lastTwo(type.getRank())));
+      input.set(mergeDim(builder, loc, encoded, last, type));
     }
   }
 
@@ -90,24 +71,6 @@ private:
         builder, loc, RankedTensorType::get(tensorOf(value).getShape(), element), value, codes,
         half == Half::gather ? builder.getUnitAttr() : UnitAttr(),
         builder.getI64IntegerAttr(ranks));
-  }
-
-  static SmallVector<ReassociationIndices> lastTwo(int64_t rank) {
-    SmallVector<ReassociationIndices> groups;
-    for (int64_t d = 0; d < rank; ++d)
-      groups.push_back({d});
-    groups.back().push_back(rank);
-    return groups;
-  }
-  /// [..., columns] as [..., pieces, columns / pieces].
-  Value splitLast(Value value, int64_t pieces) {
-    RankedTensorType type = tensorOf(value);
-    SmallVector<int64_t> shape(type.getShape());
-    shape.back() /= pieces;
-    shape.insert(shape.end() - 1, pieces);
-    return tensor::ExpandShapeOp::create(builder, loc,
-                                         RankedTensorType::get(shape, type.getElementType()), value,
-                                         lastTwo(type.getRank()));
   }
 
   CollectiveOpInterface op;
@@ -203,7 +166,7 @@ std::string tableObstacle(CollectiveOpInterface op) {
   if (std::string why = encodingObstacle(op); !why.empty())
     return why;
   if (groupSize(op, op.getGroup()) == 1)
-    return "its group has one rank, so that nothing is sent";
+    return kOneRank.str();
   if (op->getNumOperands() == 0)
     return "it has no operand: what is received has the error of what was sent";
   if (isa<ReduceScatterOp>(op) && !tensorOf(op->getOperand(0)).getElementType().isF32())

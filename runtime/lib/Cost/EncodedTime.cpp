@@ -90,16 +90,15 @@ private:
       mostRows = std::max(mostRows, (m.rows + n - 1) / n);
       values.push_back(m);
     }
-    cut(bytes, n, mostRows);
+    steps.chunks = chunking.count(bytes, n, mostRows);
     for (int64_t chunk = 0; chunk < steps.chunks; ++chunk) {
       ScheduleRequest toAll = exchangeOf(c, CollectiveKind::allToAll),
                       gather = exchangeOf(c, CollectiveKind::allGather);
       for (size_t i = 0; i < values.size(); ++i) {
         const int64_t rows = values[i].rows, columns = values[i].columns;
         // As many rows for every rank to add.
-        const int64_t ofRank = (rows + n - 1) / n;
-        auto begin = [&](int64_t at) { return std::min(rows, ofRank * at / steps.chunks * n); };
-        const int64_t size = begin(chunk + 1) - begin(chunk), added = (size + n - 1) / n;
+        const int64_t size = rowsOfChunk(rows, n, chunk, steps.chunks).size;
+        const int64_t added = (size + n - 1) / n;
         if (size == 0)
           continue;
         const DType type = c.values[i].type;
@@ -115,13 +114,6 @@ private:
       steps.exchanges.push_back(std::move(gather));
     }
     return {};
-  }
-
-  /// Into chunks with the least bytes for each of `pieces` of a payload, but of whole rows.
-  void cut(int64_t bytes, int64_t pieces, int64_t mostRows) {
-    if (chunking.leastMessageBytes > 0)
-      steps.chunks = std::max<int64_t>(
-          1, std::min({bytes / (pieces * chunking.leastMessageBytes), chunking.most, mostRows}));
   }
 
   /// A reduce_scatter or an all_gather, in chunks of the rows of a rank's part.
@@ -153,13 +145,12 @@ private:
       mostRows = std::max(mostRows, value.along);
       values.push_back(value);
     }
-    cut(bytes, pieces, mostRows);
+    steps.chunks = chunking.count(bytes, pieces, mostRows);
     for (int64_t chunk = 0; chunk < steps.chunks; ++chunk) {
       ScheduleRequest request =
           exchangeOf(c, scatters ? CollectiveKind::allToAll : CollectiveKind::allGather);
       for (const Value &value : values) {
-        auto begin = [&](int64_t at) { return value.along * at / steps.chunks; };
-        const int64_t own = begin(chunk + 1) - begin(chunk);
+        const int64_t own = rowsOfChunk(value.along, 1, chunk, steps.chunks).size;
         if (own == 0)
           continue;
         const int64_t rows = value.matrix.rows / value.along * own;

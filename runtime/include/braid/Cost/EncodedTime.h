@@ -10,6 +10,7 @@
 #ifndef BRAID_COST_ENCODEDTIME_H
 #define BRAID_COST_ENCODEDTIME_H
 
+#include "braid/Cost/EncodedChunks.h"
 #include "braid/Cost/OperationTime.h"
 #include "braid/Cost/ScheduleChoice.h"
 
@@ -42,13 +43,6 @@ struct EncodableCollective {
     };
     return tied(*this) == tied(other);
   }
-};
-
-/// How the rows of an encoded all_reduce are cut, so that links carry some while others are encoded
-/// or decoded.
-struct EncodedChunks {
-  int64_t leastMessageBytes = int64_t(1) << 18; ///< of a chunk, to each rank, in either half
-  int64_t most = 32;
 };
 
 /// What a rank does in place of a collective: its codecs, and the exchanges, whose schedules are
