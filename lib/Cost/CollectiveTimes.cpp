@@ -42,11 +42,13 @@ cost::EncodableCollective CollectiveTimes::describe(CollectiveOpInterface op) {
       })
       .Case<AllToAllVOp>([&](AllToAllVOp one) { types = one.getValues().getTypes(); })
       .Case<ReduceOp, BroadcastOp>([&](auto one) { c.root = static_cast<int64_t>(one.getRoot()); })
-      .Case<PermuteOp, SendOp>([&](auto one) { pairs(one.getPairs()); })
-      .Case<RecvOp>([&](RecvOp one) {
+      .Case<PermuteOp, SendOp, RecvOp>([&](auto one) {
+        // A send and its recv are the sides of a permute, and take as long.
+        c.kind = runtime::CollectiveKind::permute;
         pairs(one.getPairs());
-        types = one.getOutputs().getTypes();
       });
+  if (isa<RecvOp>(op))
+    types = op.getOutputs().getTypes();
   for (Type type : types) {
     auto tensor = cast<RankedTensorType>(type);
     c.values.push_back({*toRuntime(tensor.getElementType()),

@@ -220,6 +220,29 @@ TEST(CollectiveTimes, OfTheGroupsThatTheHostsHave) {
   EXPECT_NEAR(seconds("<dp = 2, tp = 2>", "tp", {3, 1}), 4e-5, 1e-12);
 }
 
+// Both sides of a message are encoded, or neither is.
+TEST(CollectiveTimes, OfAMessageAreThoseOfAPermute) {
+  std::vector<double> seconds;
+  for (const char *operation :
+       {"comm.permute(%x) pairs [0 -> 1, 1 -> 2] over <@mesh, {tp}> : tensor<1x1000xf32>",
+        "comm.send(%x) pairs [0 -> 1, 1 -> 2] over <@mesh, {tp}> : tensor<1x1000xf32>",
+        "comm.recv pairs [0 -> 1, 1 -> 2] over <@mesh, {tp}> : tensor<1x1000xf32>"}) {
+    Module m("%x: tensor<1x1000xf32>", operation);
+    CollectiveTimes times({machine(), "", {1, 1, 1, 1}, 1});
+    const auto placed = times.locate(m.collective());
+    ASSERT_TRUE(placed.ok()) << placed.status().message();
+    const auto plain = times.plain(*placed);
+    ASSERT_TRUE(plain.ok()) << plain.status().message();
+    const auto encoded = times.encoded(*placed, *runtime::EncodingPair::parse("int8:128"));
+    ASSERT_TRUE(encoded.ok()) << encoded.status().message();
+    EXPECT_NEAR(*plain, 4e-5, 1e-12);
+    EXPECT_GT(encoded->seconds, 1e-5);
+    seconds.push_back(encoded->seconds);
+  }
+  EXPECT_EQ(seconds[1], seconds[0]);
+  EXPECT_EQ(seconds[2], seconds[0]);
+}
+
 TEST(CollectiveTimes, NamesWhatDoesNotFit) {
   Module m("%x: tensor<4x64xf32>", "comm.all_reduce sum(%x) over <@mesh, {tp}> : tensor<4x64xf32>");
   CollectiveTimes times({machine(), "", {2, 1}, 1});
