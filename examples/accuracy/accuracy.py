@@ -108,13 +108,15 @@ def smollm2(long):
     # The number of sequences, and their length: short ones for budgets, as the text is to make many batches.
     shapes = {"evaluated": (20, 512), "heldout": (200, 128), "calibrated": (24, 128)} if long else dict.fromkeys(
         ("evaluated", "heldout", "calibrated"), (2, 32))
-    ids = {source: tokenizer.encode("\n".join(text_of(*source))).ids for source in (EVALUATED, CALIBRATED)}
+    ids = tokenizer.encode("\n".join(text_of(*EVALUATED))).ids
+    evaluated = math.prod(shapes["evaluated"])
     for name, (count, tokens) in shapes.items():
-        source = CALIBRATED if name == "calibrated" else EVALUATED
-        # The text behind that of the evaluation.
-        first = math.prod(shapes["evaluated"]) if name == "heldout" else 0
-        part = ids[source][first:first + count * tokens]
-        np.save(WORK / f"smollm2-{name}.npy", np.array(part[:len(part) // tokens * tokens], np.int64).reshape(-1, tokens))
+        part = ids[evaluated:] if name == "heldout" else ids[:evaluated]
+        sequences = np.array(part[:len(part) // tokens * tokens], np.int64).reshape(-1, tokens)
+        # Perplexity depends on the kind of text: budgets are chosen on some of that of the evaluation, from all over it, and
+        # evaluated on the text behind it.
+        chosen = np.arange(count) * len(sequences) // count if name == "calibrated" else np.arange(min(count, len(sequences)))
+        np.save(WORK / f"smollm2-{name}.npy", sequences[chosen])
     models = {tokens: WORK / f"smollm2-{tokens}.mlir" for _, tokens in shapes.values()}
     for tokens, model in models.items():
         braid("import", checkpoint, "--batch", 1, "--seq", tokens, *([] if long else ["--layers", 6]), "-o", model)

@@ -47,7 +47,12 @@ Result<Timing> Crew::measure(const Make &make, const Repetitions &repetitions) c
     if (made.ok()) {
       work = std::move(*made);
       work->prepare();
+      const Clock::time_point start = Clock::now();
       work->run();
+      // What takes long does so the first time, too.
+      if (const double seconds = secondsSince(start);
+          repetitions.seconds > 0 && seconds >= repetitions.seconds)
+        times[member].push_back(seconds);
     } else {
       outcomes[member] = made.status();
     }
