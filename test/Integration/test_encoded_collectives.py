@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Encoded collectives on every transport: a covering array over encoding, collective, type, size, number of ranks, and what
-stands around the collective. Results have the same bits on all transports and in both interpreters, and are as near to
-NumPy's as the bounds of their encodings say.
+stands around the collective. Results have the same bits on all transports and in both interpreters, in one chunk and in many,
+and are as near to NumPy's as the bounds of their encodings say.
 
 The cases of a number of ranks are one program. Every run has some numbers of ranks, --long has all; BRAID_COVERING_SEED draws
 other cases.
@@ -210,7 +210,7 @@ def check(case, n, given, got):
 def test_bits_are_the_interpreters_everywhere(ranks, tmp_path):
     cases = [case for case in CASES if case["ranks"] == ranks]
     text, inputs = program(cases, ranks)
-    module, bundle = tmp_path / "module.mlir", tmp_path / "bundle"
+    module, bundle, chunks = tmp_path / "module.mlir", tmp_path / "bundle", tmp_path / "chunks"
     module.write_text(text)
     words = ["--random-inputs", 7]
     for name, what in inputs.items():
@@ -218,12 +218,20 @@ def test_bits_are_the_interpreters_everywhere(ranks, tmp_path):
             np.save(tmp_path / f"{name}.npy", what)
             words += ["--input", f"{name}={tmp_path / name}.npy"]
     braid("compile", module, "-o", bundle)
+    # More chunks than messages may be under way.
+    done = braid("compile", module, "--passes", "braid-expand-encoded{message-bytes=64 most-chunks=7}", "--remarks", "communication", "-o", chunks)
+    assert ranks == 1 or "in 7 chunks" in done.err
     runs = {
         "threads": lambda out: braid_run(bundle, *words, "--repeat", 2, "--output", out, "--report", f"{out}.json"),
         "threads-copies": lambda out: braid_run(bundle, *words, "--repeat", 2, "--copy-payloads", "--output", out),
         "shm": lambda out: braid_run(bundle, *words, "--repeat", 2, "--transport", "shm", "--output", out, "--report", f"{out}.json"),
         "ucx": lambda out: braid_run(bundle, *words, "--repeat", 2, "--hosts", f"localhost:{ranks}", "--output", out),
         "program-interpreter": lambda out: braid("run", bundle, *words, "--target", "program-interpreter", "--schedules", 2, "--output", out),
+        "threads in chunks": lambda out: braid_run(chunks, *words, "--repeat", 2, "--output", out),
+        "shm in chunks": lambda out: braid_run(chunks, *words, "--repeat", 2, "--transport", "shm", "--output", out),
+        "ucx in chunks": lambda out: braid_run(chunks, *words, "--repeat", 2, "--hosts", f"localhost:{ranks}", "--output", out),
+        "program-interpreter in chunks": lambda out: braid("run", chunks, *words, "--target", "program-interpreter", "--schedules", 2,
+                                                          "--output", out),
         "reference": lambda out: braid("run", module, *words, "--target", "reference", "--output", out),
     }
     bits = {}

@@ -80,10 +80,11 @@ def ExpandEncoded : Pass<"braid-expand-encoded", "::mlir::ModuleOp"> {
     %g = comm.all_gather(%e) dim 0 over <@mesh, {tp}> role "mlp.down/all_gather" : tensor<1x1600xi8> -> tensor<2x1600xi8>
     %r = nn.decode %g as <"int8:128"> of f32 : tensor<2x1600xi8> -> tensor<8x384xf32>
     ```
-    An all_reduce, reduce_scatter or all_gather of much payload is cut at whole rows into chunks, each with at least `message-bytes` of payload for every rank
+    A collective of much payload is cut at whole rows into chunks, each with at least `message-bytes` of payload for every rank
     in either half, so that links carry one chunk while others are encoded, added and decoded. At most four
     chunks are sent ahead of the one that is added, and a chunk is decoded four behind it. Each has equally many rows for every rank to add, so the bits
-    are those of one chunk. Chunks are slices and concatenations, which move no data.
+    are those of one chunk. Chunks are slices and concatenations. These move no data where the rows of a chunk are equally far apart, and
+    are copied for the codec where they are not.
 
     With `message-bytes=1024`, what is done with a tensor<16x256xf32> in 8 bits:
     ```mlir
@@ -97,9 +98,16 @@ def ExpandEncoded : Pass<"braid-expand-encoded", "::mlir::ModuleOp"> {
     ...
     %r = nn.concat %r0, %r1 dim 0 : tensor<8x256xf32>, tensor<8x256xf32> -> tensor<16x256xf32>
     ```
-    A reduce_scatter is the first step, and an all_gather exchanges payloads in place of values; both are cut like an all_reduce, along
-    the rows of a rank's part (of all rows, where the last dimension is divided or joined), and their exchanges are named `mlp.down/chunk#0`. Any other
-    collective exchanges payloads in place of values, in one chunk. In a group of one rank nothing is sent, and nothing is encoded.
+    A reduce_scatter is the first step; any other collective exchanges payloads in place of values. Exchanges of several chunks are named
+    `mlp.down/chunk#0`. A reduce_scatter and an all_gather are cut along the rows of a rank's part (of all rows, where the last dimension is divided or
+    joined), an all_to_all along the longest dimension of the part that goes to a rank but its columns, and a broadcast, permute, send or
+    recv at any row. An all_to_all_v is in one chunk, as its counts say at run time how much is sent.
+
+    A recv is cut as its send is, which has the same types. A send waits where 4 messages of its tag have not been received, so that a ring of ranks
+    which all send first would wait for ever if all chunks had one tag. The chunks of one number of all messages of a tag have a tag of their
+    own, and so wait for each other where the messages would: the first ones have the message's, the others one above those of the module.
+
+    In a group of one rank nothing is sent, and nothing is encoded.
   }];
   let options = [
     Option<"messageBytes", "message-bytes", "int64_t", /*default=*/"::braid::cost::EncodedChunks().leastMessageBytes",

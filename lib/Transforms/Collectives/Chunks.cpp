@@ -7,6 +7,7 @@
 #include "CollectiveUtils.h"
 
 #include "braid/Transforms/Identity.h"
+#include "dialects/Comm/IR/Bounds.h"
 #include "dialects/NN/IR/NN.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -22,7 +23,7 @@ static constexpr int64_t kAhead = 4;
 
 void Chunks::decide(int64_t payloadBytes, int64_t messages, int64_t units) {
   chunks = limits.count(payloadBytes, messages, units);
-  leastBytes = messages * limits.leastMessageBytes;
+  leastBytes = saturatingProduct({messages, limits.leastMessageBytes});
 }
 
 std::string Chunks::text() const {
@@ -43,35 +44,39 @@ static SmallVector<ReassociationIndices> matrixDims(int64_t rank) {
   return groups;
 }
 
-Chunks::Cut Chunks::byRows(Value value, int64_t unit) {
-  const RankedTensorType type = tensorOf(value);
+Chunks::Cut Chunks::along(Value value, int64_t dim) const {
+  return {tensorOf(value), value, chunks == 1 ? -1 : dim, 1};
+}
+
+Chunks::Cut Chunks::byRows(RankedTensorType type, Value value, int64_t unit) {
   if (chunks == 1 || type.getRank() == 1)
-    return {value, -1, unit};
+    return {type, value, -1, unit};
   if (type.getRank() == 2)
-    return {value, 0, unit};
+    return {type, value, 0, unit};
   auto flat =
       RankedTensorType::get({braid::rowsOf(type), type.getShape().back()}, type.getElementType());
-  return {tensor::CollapseShapeOp::create(builder, collective->getLoc(), flat, value,
-                                          matrixDims(type.getRank())),
-          0, unit};
+  if (value)
+    value = tensor::CollapseShapeOp::create(builder, collective->getLoc(), flat, value,
+                                            matrixDims(type.getRank()));
+  return {flat, value, 0, unit};
 }
 
 cost::ChunkRows Chunks::rowsOf(const Cut &cut, int64_t chunk) const {
   if (cut.along < 0)
     return {0, chunk == chunks - 1 ? 1 : 0};
-  return cost::rowsOfChunk(tensorOf(cut.value).getDimSize(cut.along), cut.unit, chunk, chunks);
+  return cost::rowsOfChunk(cut.type.getDimSize(cut.along), cut.unit, chunk, chunks);
 }
 
 void Chunks::forValues(ArrayRef<Cut> values, int64_t chunk,
                        llvm::function_ref<void(size_t i, RankedTensorType type)> each) const {
   for (auto [i, cut] : llvm::enumerate(values))
     if (const int64_t size = rowsOf(cut, chunk).size; size != 0)
-      each(i, cut.along < 0 ? tensorOf(cut.value) : withSize(tensorOf(cut.value), cut.along, size));
+      each(i, cut.along < 0 ? cut.type : withSize(cut.type, cut.along, size));
 }
 
 Value Chunks::slice(const Cut &cut, int64_t chunk) {
   const cost::ChunkRows rows = rowsOf(cut, chunk);
-  if (cut.along < 0 || rows.size == tensorOf(cut.value).getDimSize(cut.along))
+  if (cut.along < 0 || rows.size == cut.type.getDimSize(cut.along))
     return cut.value;
   return nn::SliceOp::create(builder, collective->getLoc(), cut.value, cut.along, rows.from,
                              rows.size);

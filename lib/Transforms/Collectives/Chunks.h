@@ -5,7 +5,7 @@
 //
 // The values of an encoded collective in chunks of whole rows: while some are on their way, others
 // are encoded, added or decoded. Of several values, a chunk has the rows of those that have some
-// for it. Chunks are slices and concatenations, which move no data.
+// for it.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_LIB_TRANSFORMS_CHUNKS_H
@@ -32,15 +32,16 @@ public:
   std::string text() const;
 
   /// A value that is cut along a dimension into units of so many positions; of one that is not cut
-  /// (-1), the last chunk has all.
+  /// (-1), the last chunk has all. What is received has no value yet.
   struct Cut {
+    mlir::RankedTensorType type;
     mlir::Value value;
     int64_t along = -1, unit = 1;
   };
   /// A value that is cut along a dimension, or is not (-1).
-  Cut along(mlir::Value value, int64_t dim) const { return {value, chunks == 1 ? -1 : dim, 1}; }
+  Cut along(mlir::Value value, int64_t dim) const;
   /// A value that is cut at its rows, as a matrix of them.
-  Cut byRows(mlir::Value value, int64_t unit = 1);
+  Cut byRows(mlir::RankedTensorType type, mlir::Value value, int64_t unit = 1);
 
   /// Calls `each` for every value that a chunk has rows of, with its number and the rows' type.
   void forValues(llvm::ArrayRef<Cut> values, int64_t chunk,

@@ -8,6 +8,7 @@
 // dimensions of a payload, up to the dimension that the collective divides or joins.
 //
 //===----------------------------------------------------------------------===//
+#include "ChunkTags.h"
 #include "Chunks.h"
 #include "CollectiveUtils.h"
 
@@ -17,6 +18,8 @@
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Remarks.h"
+
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace braid::comm;
@@ -33,9 +36,9 @@ using runtime::Encoding;
 class Expansion {
 public:
   Expansion(CollectiveOpInterface op, EncodingAttr encoding, int64_t n,
-            const cost::EncodedChunks &limits)
+            const cost::EncodedChunks &limits, ChunkTags &tags)
       : op(op), builder(op), loc(op->getLoc()), codecLoc(named(op)), encodings(encoding.getPair()),
-        n(n), chunks(op, builder, limits) {}
+        n(n), chunks(op, builder, limits), tags(tags) {}
 
   LogicalResult expand(SmallVectorImpl<Value> &results) {
     if (auto reduce = dyn_cast<AllReduceOp>(op.getOperation()))
@@ -48,13 +51,15 @@ public:
       return allToAll(exchange, results);
     if (auto exchange = dyn_cast<AllToAllVOp>(op.getOperation()))
       return allToAllV(exchange, results);
-    return wholeValues(results);
+    return handOn(results);
   }
 
   /// Bytes of the payloads that are given to collectives.
   int64_t payloadBytes = 0;
   /// What a remark says of chunks.
-  std::string chunksText() const { return chunks.text(); }
+  std::string chunksText() const {
+    return isa<AllToAllVOp>(op) ? ", in one chunk, as counts say how much is sent" : chunks.text();
+  }
 
 private:
   /// An error of a codec names the collective.
@@ -81,7 +86,8 @@ private:
     }
     chunks.decide(bytes, n, most);
     // A chunk has equally many rows for every rank to add.
-    const auto values = llvm::map_to_vector(rows, [&](Value v) { return chunks.byRows(v, n); });
+    const auto values =
+        llvm::map_to_vector(rows, [&](Value v) { return chunks.byRows(tensorOf(v), v, n); });
     // Encodes the rows and sends their parts to the ranks that add them.
     auto send = [&](int64_t chunk) {
       SmallVector<Value> sent;
@@ -138,7 +144,7 @@ private:
       SmallVector<Type> types;
       chunks.forValues(values, chunk, [&](size_t i, RankedTensorType) {
         Value part = chunks.slice(values[i], chunk);
-        payloads.push_back(encode(part, encodings.reduce, partsTo(part, dim, n)));
+        payloads.push_back(encode(part, encodings.reduce, partsTo(tensorOf(part), dim, n)));
         types.push_back(gatheredType(shardType(payloads.back().getType(), dim, n), 0, n));
       });
       auto sent = AllToAllOp::create(builder, loc, types, payloads, dim, 0, scatter.getGroup(),
@@ -179,7 +185,7 @@ private:
       SmallVector<Type> types;
       chunks.forValues(values, chunk, [&](size_t i, RankedTensorType) {
         Value part = chunks.slice(values[i], chunk);
-        payloads.push_back(encode(part, encodings.gather, partsTo(part, dim, 1)));
+        payloads.push_back(encode(part, encodings.gather, partsTo(tensorOf(part), dim, 1)));
         types.push_back(gatheredType(payloads.back().getType(), dim, n));
       });
       auto received =
@@ -207,32 +213,72 @@ private:
     return success();
   }
 
+  /// Each part goes to its rank, in chunks along the longest dimension that a part has before its
+  /// columns.
   LogicalResult allToAll(AllToAllOp exchange, Values &results) {
     const auto split = static_cast<int64_t>(exchange.getSplitDim());
     const auto concat = static_cast<int64_t>(exchange.getConcatDim());
-    const int64_t inner = std::max(split, concat);
-    // Before the exchange the inner dimension is in n pieces if it is split, after it if it is
-    // joined. Outer dimensions are enumerated.
-    const int64_t before = inner == split ? n : 1, after = inner == concat ? n : 1;
-    SmallVector<Value> payloads;
-    SmallVector<Type> types;
+    // A payload enumerates the dimensions before the inner one, and n pieces of that if it is
+    // split.
+    const int64_t inner = std::max(split, concat), pieces = inner == split ? n : 1;
+    SmallVector<int64_t> dims; // that values are cut along
+    int64_t bytes = 0, most = 1;
     for (Value input : exchange.getInputs()) {
-      Value value = isLast(input, inner) ? splitLast(input, before) : input;
-      payloads.push_back(encode(value, encodings.gather, partsTo(value, inner, before)));
-      types.push_back(gatheredType(shardType(payloads.back().getType(), split, n), concat, n));
+      const RankedTensorType type = tensorOf(input), part = shardType(type, split, n);
+      dims.push_back(cost::longestDim(part.getShape().drop_back().vec()));
+      if (dims.back() >= 0)
+        most = std::max(most, part.getDimSize(dims.back()));
+      bytes += bytesOf(isLast(input, split) ? splitType(type, split, n) : type, encodings.gather,
+                       product(partsTo(type, inner, pieces)));
     }
-    auto sent = AllToAllOp::create(builder, loc, types, payloads, split, concat,
-                                   exchange.getGroup(), exchange.getRoleAttr());
-    for (auto [payload, output] : llvm::zip_equal(sent.getOutputs(), exchange.getOutputs())) {
-      RankedTensorType type = tensorOf(output);
-      RankedTensorType whole = isLast(output, inner) ? splitType(type, after) : type;
-      results.push_back(
-          joinLast(decode(payload, encodings.gather, type.getElementType(), whole), output));
+    chunks.decide(bytes, n, most);
+    auto isCut = [&](size_t i) { return chunks.count() > 1 && dims[i] >= 0; };
+    SmallVector<Chunks::Cut> values;
+    for (auto [i, input] : llvm::enumerate(exchange.getInputs())) {
+      // What goes to each rank is apart where it is columns, or is cut.
+      const bool isApart = isLast(input, split) || (isCut(i) && dims[i] == split);
+      values.push_back(chunks.along(isApart ? splitDim(builder, loc, input, split, n) : input,
+                                    isCut(i) && dims[i] == split ? split + 1 : dims[i]));
     }
+    auto send = [&](int64_t chunk) {
+      SmallVector<Value> payloads;
+      SmallVector<Type> types;
+      chunks.forValues(values, chunk, [&](size_t i, RankedTensorType type) {
+        const bool isApart = type.getRank() > tensorOf(exchange.getInputs()[i]).getRank();
+        payloads.push_back(
+            encode(chunks.slice(values[i], chunk), encodings.gather,
+                   partsTo(isApart ? mergedType(type, split) : type, inner, pieces)));
+        types.push_back(gatheredType(shardType(payloads.back().getType(), split, n), concat, n));
+      });
+      auto sent = AllToAllOp::create(builder, loc, types, payloads, split, concat,
+                                     exchange.getGroup(), StringAttr());
+      chunks.name(sent, values, chunk);
+      return llvm::to_vector_of<Value>(sent.getOutputs());
+    };
+    std::vector<SmallVector<Value>> decoded(values.size());
+    auto take = [&](int64_t chunk, ArrayRef<Value> payloads) {
+      chunks.forValues(values, chunk, [&](size_t i, RankedTensorType part) {
+        Value output = exchange.getOutputs()[i];
+        RankedTensorType type = tensorOf(output);
+        if (isCut(i)) {
+          const int64_t size = part.getDimSize(values[i].along);
+          type = withSize(type, dims[i], dims[i] == concat ? n * size : size);
+        }
+        if (isLast(output, concat) || (isCut(i) && dims[i] == concat))
+          type = splitType(type, concat, n);
+        decoded[i].push_back(
+            decode(payloads.consume_front(), encodings.gather, type.getElementType(), type));
+      });
+    };
+    chunks.inOrder(send, take);
+    for (auto [parts, dim, output] : llvm::zip_equal(decoded, dims, exchange.getOutputs()))
+      results.push_back(mergeDim(builder, loc, chunks.join(parts, dim == concat ? dim + 1 : dim),
+                                 concat, tensorOf(output)));
     return success();
   }
 
-  /// Each row of a block travels by itself, as any number of them may.
+  /// Each row of a block travels by itself, as any number of them may. How many is known at run
+  /// time only, and so they are not cut.
   LogicalResult allToAllV(AllToAllVOp exchange, Values &results) {
     SmallVector<Value> payloads;
     for (Value input : exchange.getValues()) {
@@ -244,7 +290,8 @@ private:
                                     exchange.getGroup(), exchange.getRoleAttr());
     for (auto [payload, output] : llvm::zip_equal(sent.getReceived(), exchange.getReceived())) {
       RankedTensorType type = tensorOf(output);
-      RankedTensorType whole = type.getRank() == 2 ? splitType(type, type.getShape().back()) : type;
+      RankedTensorType whole =
+          type.getRank() == 2 ? splitType(type, 1, type.getShape().back()) : type;
       results.push_back(
           joinLast(decode(payload, encodings.gather, type.getElementType(), whole, /*absent=*/true),
                    output));
@@ -253,29 +300,59 @@ private:
     return success();
   }
 
-  /// Broadcasts, permutes, sends and receives hand on a payload as it is.
-  LogicalResult wholeValues(Values &results) {
-    OperationState state(loc, op->getName());
-    state.attributes = op->getAttrDictionary();
-    state.attributes.erase(CommDialect::kEncodingAttrName);
-    for (Value input : op->getOperands())
-      state.operands.push_back(encode(input, encodings.gather, {1}));
-    for (Value output : op->getResults()) {
-      RankedTensorType type = tensorOf(output);
-      const auto layout =
-          runtime::PayloadLayout::of(encodings.gather, *toRuntime(type.getElementType()),
-                                     rowsOf(type), type.getShape().back(), 1);
-      // What cannot be encoded was refused with the input, or by the sender.
+  /// Broadcasts, permutes, sends and receives hand on payloads as they are, in chunks of rows. What
+  /// is received is cut like what is sent, which has the same types.
+  LogicalResult handOn(Values &results) {
+    const bool receives = isa<RecvOp>(op);
+    auto types = llvm::map_to_vector(receives ? TypeRange(op->getResultTypes())
+                                              : TypeRange(op->getOperandTypes()),
+                                     [](Type type) { return cast<RankedTensorType>(type); });
+    auto layoutOf = [&](RankedTensorType type) {
+      return runtime::PayloadLayout::of(encodings.gather, *toRuntime(type.getElementType()),
+                                        rowsOf(type), type.getShape().back(), 1);
+    };
+    int64_t bytes = 0, most = 1;
+    for (RankedTensorType type : types) {
+      const auto layout = layoutOf(type);
       if (!layout.ok())
         return op->emitOpError() << layout.status().message();
-      state.types.push_back(RankedTensorType::get({1, layout->partBytes}, builder.getI8Type()));
+      bytes += layout->bytes;
+      most = std::max(most, rowsOf(type));
     }
-    Operation *exchange = builder.create(state);
-    // Ranks that are no target have zeros.
-    const bool absent = isa<PermuteOp, RecvOp>(op);
-    for (auto [payload, output] : llvm::zip_equal(exchange->getResults(), op->getResults()))
-      results.push_back(decode(payload, encodings.gather, tensorOf(output).getElementType(),
-                               tensorOf(output), absent));
+    chunks.decide(bytes, 1, most);
+    SmallVector<Chunks::Cut> values;
+    for (auto [i, type] : llvm::enumerate(types))
+      values.push_back(chunks.byRows(type, receives ? Value() : op->getOperand(i)));
+    auto send = [&](int64_t chunk) {
+      OperationState state(loc, op->getName());
+      state.attributes = op->getAttrDictionary();
+      state.attributes.erase(CommDialect::kEncodingAttrName);
+      chunks.forValues(values, chunk, [&](size_t i, RankedTensorType type) {
+        if (!receives)
+          state.operands.push_back(encode(chunks.slice(values[i], chunk), encodings.gather, {1}));
+        if (op->getNumResults() != 0)
+          state.types.push_back(
+              RankedTensorType::get({1, layoutOf(type)->partBytes}, builder.getI8Type()));
+      });
+      Operation *part = builder.create(state);
+      llvm::TypeSwitch<Operation *>(part).Case<SendOp, RecvOp>(
+          [&](auto message) { message.setTag(tags.of(message.getTag(), chunk)); });
+      chunks.name(part, values, chunk);
+      return llvm::to_vector_of<Value>(part->getResults());
+    };
+    std::vector<SmallVector<Value>> decoded(op->getNumResults());
+    auto take = [&](int64_t chunk, ArrayRef<Value> payloads) {
+      if (decoded.empty())
+        return;
+      chunks.forValues(values, chunk, [&](size_t i, RankedTensorType type) {
+        // Ranks that are no target have zeros.
+        decoded[i].push_back(decode(payloads.consume_front(), encodings.gather,
+                                    type.getElementType(), type, isa<PermuteOp, RecvOp>(op)));
+      });
+    };
+    chunks.inOrder(send, take);
+    for (auto [parts, output] : llvm::zip_equal(decoded, op->getResults()))
+      results.push_back(chunks.joinRows(parts, tensorOf(output)));
     return success();
   }
 
@@ -313,11 +390,9 @@ private:
     int64_t bytes = 0, most = 1;
     for (Value input : inputs) {
       const bool last = isLast(input, dim);
-      const RankedTensorType type = last ? splitType(tensorOf(input), pieces) : tensorOf(input);
-      int64_t parts = pieces;
-      for (int64_t size : type.getShape().take_front(dim))
-        parts *= size;
-      bytes += bytesOf(type, encoding, parts);
+      const RankedTensorType type =
+          last ? splitType(tensorOf(input), dim, pieces) : tensorOf(input);
+      bytes += bytesOf(type, encoding, product(partsTo(type, dim, pieces)));
       if (!last)
         most = std::max(most, type.getDimSize(dim) / pieces);
       else if (dim > 0)
@@ -332,16 +407,22 @@ private:
   }
 
   /// The dimensions before `dim`, and the pieces of that.
-  static SmallVector<int64_t> partsTo(Value value, int64_t dim, int64_t pieces) {
-    SmallVector<int64_t> parts(tensorOf(value).getShape().take_front(dim));
+  static SmallVector<int64_t> partsTo(RankedTensorType type, int64_t dim, int64_t pieces) {
+    SmallVector<int64_t> parts(type.getShape().take_front(dim));
     parts.push_back(pieces);
     return parts;
   }
+  static int64_t product(ArrayRef<int64_t> sizes) {
+    return std::accumulate(sizes.begin(), sizes.end(), int64_t(1), std::multiplies<>());
+  }
 
-  /// [.., size] as [.., pieces, size / pieces], and back.
-  static RankedTensorType splitType(RankedTensorType type, int64_t pieces) {
-    const int64_t last = type.getRank() - 1;
-    return withDim(shardType(type, last, pieces), last, pieces);
+  /// [.., size, ..] as [.., pieces, size / pieces, ..], and back.
+  static RankedTensorType splitType(RankedTensorType type, int64_t dim, int64_t pieces) {
+    return withDim(shardType(type, dim, pieces), dim, pieces);
+  }
+  static RankedTensorType mergedType(RankedTensorType type, int64_t dim) {
+    return withoutDim(withSize(type, dim + 1, type.getDimSize(dim) * type.getDimSize(dim + 1)),
+                      dim);
   }
   Value splitLast(Value value, int64_t pieces) {
     return splitDim(builder, loc, value, tensorOf(value).getRank() - 1, pieces);
@@ -357,6 +438,7 @@ private:
   runtime::EncodingPair encodings;
   int64_t n;
   Chunks chunks;
+  ChunkTags &tags;
 };
 
 struct ExpandEncoded : impl::ExpandEncodedBase<ExpandEncoded> {
@@ -374,12 +456,13 @@ struct ExpandEncoded : impl::ExpandEncodedBase<ExpandEncoded> {
       if (op->hasAttr(CommDialect::kEncodingAttrName))
         encoded.push_back(op);
     });
+    ChunkTags tags(getOperation());
     for (CollectiveOpInterface op : encoded)
-      if (failed(expand(op)))
+      if (failed(expand(op, tags)))
         return signalPassFailure();
   }
 
-  LogicalResult expand(CollectiveOpInterface op) {
+  LogicalResult expand(CollectiveOpInterface op, ChunkTags &tags) {
     auto encoding = op->getAttrOfType<EncodingAttr>(CommDialect::kEncodingAttrName);
     if (isStarted(op))
       return op->emitOpError("with encoding '")
@@ -391,7 +474,7 @@ struct ExpandEncoded : impl::ExpandEncodedBase<ExpandEncoded> {
       op->removeAttr(CommDialect::kEncodingAttrName);
       return success();
     }
-    Expansion expansion(op, encoding, n, {messageBytes, mostChunks});
+    Expansion expansion(op, encoding, n, {messageBytes, mostChunks}, tags);
     SmallVector<Value> results;
     if (failed(expansion.expand(results)))
       return failure();

@@ -20,4 +20,8 @@ ChunkRows rowsOfChunk(int64_t rows, int64_t unit, int64_t chunk, int64_t chunks)
   return {begin(chunk), begin(chunk + 1) - begin(chunk)};
 }
 
+int64_t longestDim(const std::vector<int64_t> &sizes) {
+  return sizes.empty() ? -1 : std::max_element(sizes.begin(), sizes.end()) - sizes.begin();
+}
+
 } // namespace braid::cost

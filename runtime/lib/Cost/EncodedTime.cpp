@@ -66,10 +66,8 @@ public:
   Result<EncodedSteps> make() {
     if (c.kind == CollectiveKind::allReduce)
       RETURN_IF_ERROR(allReduce());
-    else if (c.kind == CollectiveKind::reduceScatter || c.kind == CollectiveKind::allGather)
-      RETURN_IF_ERROR(oneHalf());
     else
-      RETURN_IF_ERROR(oneExchange());
+      RETURN_IF_ERROR(oneHalf());
     return std::move(steps);
   }
 
@@ -116,92 +114,99 @@ private:
     return {};
   }
 
-  /// A reduce_scatter or an all_gather, in chunks of the rows of a rank's part.
+  /// A value of which payloads are sent once.
+  struct Value {
+    DType type;
+    Matrix matrix;
+    int64_t parts;      ///< of the payload
+    int64_t units;      ///< that it can be cut between
+    bool unitsAreParts; ///< or are rows of every part
+  };
+
+  Value valueOf(const EncodableCollective::Value &input) const {
+    const std::vector<int64_t> &shape = input.shape;
+    const size_t last = shape.size() - 1;
+    Value value{input.type, Matrix::of(shape), 1, 1, false};
+    // Parts are the dimensions before `dim`, and pieces of that. Its rows are cut if it is the
+    // last.
+    auto cut = [&](int64_t dim, int64_t pieces) {
+      value.parts = product(shape, static_cast<size_t>(dim)) * pieces;
+      if (static_cast<size_t>(dim) == last)
+        value.matrix = {value.matrix.rows * pieces, value.matrix.columns / pieces};
+    };
+    switch (c.kind) {
+    case CollectiveKind::reduceScatter:
+    case CollectiveKind::allGather: {
+      const auto dim = static_cast<size_t>(c.dim);
+      const int64_t pieces = c.kind == CollectiveKind::reduceScatter ? c.ranks : 1;
+      cut(c.dim, pieces);
+      value.unitsAreParts = dim == last;
+      value.units = dim < last ? shape[dim] / pieces : last > 0 ? shape[0] : 1;
+      break;
+    }
+    case CollectiveKind::allToAll: {
+      const int64_t inner = std::max(c.dim, c.concatDim);
+      cut(inner, inner == c.dim ? c.ranks : 1);
+      std::vector<int64_t> ofPart(shape.begin(), shape.end() - 1);
+      if (c.dim < static_cast<int64_t>(last))
+        ofPart[static_cast<size_t>(c.dim)] /= c.ranks;
+      const int64_t dim = longestDim(ofPart);
+      value.unitsAreParts = dim < inner;
+      value.units = dim < 0 ? 1 : ofPart[static_cast<size_t>(dim)];
+      break;
+    }
+    case CollectiveKind::allToAllV:
+      // Each row of a block travels by itself, and how many do is not known.
+      value.parts = shape[0] * shape[1];
+      if (shape.size() == 2)
+        value.matrix = {value.parts, 1};
+      break;
+    default:
+      value.units = value.matrix.rows;
+    }
+    return value;
+  }
+
+  /// A collective with one half, in chunks.
   Status oneHalf() {
     const int64_t n = c.ranks;
-    const bool scatters = c.kind == CollectiveKind::reduceScatter;
+    const bool scatters = c.kind == CollectiveKind::reduceScatter,
+               gathers = c.kind == CollectiveKind::allGather,
+               counts = c.kind == CollectiveKind::allToAllV;
     const Encoding &encoding = scatters ? encodings.reduce : encodings.gather;
-    const int64_t pieces = scatters ? n : 1;
-    struct Value {
-      DType type;
-      Matrix matrix;
-      int64_t parts, along; ///< rows of a part or, where columns are divided, of all
-      bool dividesColumns;
-    };
+    // A rank gets one of so many pieces of a payload.
+    const int64_t pieces = scatters || counts || c.kind == CollectiveKind::allToAll ? n : 1;
     std::vector<Value> values;
-    int64_t bytes = 0, mostRows = 1;
-    for (const auto &[type, shape] : c.values) {
-      const auto dim = static_cast<size_t>(c.dim);
-      Value value{type, Matrix::of(shape), product(shape, dim) * pieces, shape[dim] / pieces,
-                  dim == shape.size() - 1};
-      if (value.dividesColumns) {
-        value.matrix = {value.matrix.rows * pieces, value.matrix.columns / pieces};
-        value.along = dim > 0 ? shape[0] : 1;
-      }
-      ASSIGN_OR_RETURN(
-          const PayloadLayout layout,
-          PayloadLayout::of(encoding, type, value.matrix.rows, value.matrix.columns, value.parts));
+    int64_t bytes = 0, most = 1;
+    for (const EncodableCollective::Value &input : c.values) {
+      const Value &value = values.emplace_back(valueOf(input));
+      ASSIGN_OR_RETURN(const PayloadLayout layout,
+                       PayloadLayout::of(encoding, value.type, value.matrix.rows,
+                                         value.matrix.columns, value.parts));
       bytes += layout.bytes;
-      mostRows = std::max(mostRows, value.along);
-      values.push_back(value);
+      most = std::max(most, value.units);
     }
-    steps.chunks = chunking.count(bytes, pieces, mostRows);
+    steps.chunks = chunking.count(bytes, pieces, most);
     for (int64_t chunk = 0; chunk < steps.chunks; ++chunk) {
-      ScheduleRequest request =
-          exchangeOf(c, scatters ? CollectiveKind::allToAll : CollectiveKind::allGather);
+      ScheduleRequest request = exchangeOf(c, scatters ? CollectiveKind::allToAll : c.kind);
       for (const Value &value : values) {
-        const int64_t own = rowsOfChunk(value.along, 1, chunk, steps.chunks).size;
+        const int64_t own = rowsOfChunk(value.units, 1, chunk, steps.chunks).size;
         if (own == 0)
           continue;
-        const int64_t rows = value.matrix.rows / value.along * own;
-        const int64_t parts = value.dividesColumns ? value.parts / value.along * own : value.parts;
+        const int64_t rows = value.matrix.rows / value.units * own;
+        const int64_t parts = value.unitsAreParts ? value.parts / value.units * own : value.parts;
         const int64_t columns = value.matrix.columns;
         ASSIGN_OR_RETURN(const int64_t sent, encode(encoding, value.type, rows, columns, parts));
         request.values.push_back({sent / pieces, 1, false});
-        if (scatters)
-          RETURN_IF_ERROR(
-              decode(encoding, value.type, value.type, rows / n, columns, parts / n, n));
-        else
-          RETURN_IF_ERROR(
-              decode(encoding, value.type, value.type, rows * n, columns, parts * n, 0));
+        // What comes from other ranks is added, is that of all, or is as much as was sent.
+        const int64_t all = gathers ? n : 1, senders = scatters ? n : 1;
+        RETURN_IF_ERROR(decode(encoding, value.type, value.type, rows * all / senders, columns,
+                               parts * all / senders, scatters ? n : 0));
       }
+      if (counts)
+        request.values.push_back({8, 8, false});
       steps.exchanges.push_back(std::move(request));
     }
-    return {};
-  }
-
-  /// Payloads in place of values.
-  Status oneExchange() {
-    const int64_t n = c.ranks;
-    const bool exchanges = c.kind == CollectiveKind::allToAll,
-               counts = c.kind == CollectiveKind::allToAllV;
-    const Encoding &encoding = encodings.gather;
-    ScheduleRequest request = exchangeOf(c, c.kind);
-    for (const auto &[type, shape] : c.values) {
-      Matrix m = Matrix::of(shape);
-      int64_t parts = 1;
-      if (exchanges) {
-        // The dimension up to which parts are counted, and how many there are of it.
-        const int64_t dim = std::max(c.dim, c.concatDim);
-        const int64_t pieces = dim == c.dim ? n : 1;
-        parts = product(shape, static_cast<size_t>(dim)) * pieces;
-        // Rows are cut where the last dimension is.
-        if (dim == static_cast<int64_t>(shape.size()) - 1)
-          m = {m.rows * pieces, m.columns / pieces};
-      } else if (counts) {
-        // Each row of a block travels by itself.
-        const bool flat = shape.size() == 2;
-        parts = shape[0] * shape[1];
-        if (flat)
-          m = {parts, 1};
-      }
-      ASSIGN_OR_RETURN(const int64_t bytes, encode(encoding, type, m.rows, m.columns, parts));
-      request.values.push_back({exchanges || counts ? bytes / n : bytes, 1, false});
-      RETURN_IF_ERROR(decode(encoding, type, type, m.rows, m.columns, parts, 0));
-    }
-    if (counts)
-      request.values.push_back({8, 8, false});
-    steps.exchanges.push_back(std::move(request));
     return {};
   }
 

@@ -134,6 +134,77 @@ TEST(EncodedSteps, InChunks) {
   EXPECT_EQ(stepsOf(c, "int8:128").chunks, 1);
 }
 
+TEST(EncodedSteps, OfOtherCollectivesInChunks) {
+  auto of = [](CollectiveKind kind, const std::vector<int64_t> &shape, int64_t dim,
+               int64_t concatDim, int64_t least) {
+    EncodableCollective c = collectiveOf(kind, 2, shape);
+    c.dim = dim;
+    c.concatDim = concatDim;
+    if (kind == CollectiveKind::permute)
+      c.pairs = {{0, 1}, {1, 0}};
+    const EncodedSteps steps = stepsOf(c, "int8:128", {least, 32});
+    return codecsOf(steps) + " | " + exchangesOf(steps);
+  };
+  // Rows of 132 bytes behind 16 in each part, in multiples of 16.
+  EXPECT_EQ(of(CollectiveKind::reduceScatter, {4, 128}, 0, 0, 144),
+            "encode 2x128; decode_sum 1x128; encode 2x128; decode_sum 1x128 | "
+            "all_to_all 160; all_to_all 160");
+  EXPECT_EQ(of(CollectiveKind::allGather, {2, 128}, 0, 0, 144),
+            "encode 1x128; decode 2x128; encode 1x128; decode 2x128 | "
+            "all_gather 160; all_gather 160");
+  // A part has two positions of what is split, and as many of what is joined: the first one is cut.
+  EXPECT_EQ(of(CollectiveKind::allToAll, {4, 2, 128}, 0, 1, 288),
+            "encode 4x128; decode 4x128; encode 4x128; decode 4x128 | "
+            "all_to_all 288; all_to_all 288");
+  // Columns are split, and rows cut.
+  EXPECT_EQ(of(CollectiveKind::allToAll, {2, 256}, 1, 0, 160),
+            "encode 2x128; decode 2x128; encode 2x128; decode 2x128 | "
+            "all_to_all 160; all_to_all 160");
+  for (const char *kind : {"broadcast", "permute"})
+    EXPECT_EQ(
+        of(kind == std::string("permute") ? CollectiveKind::permute : CollectiveKind::broadcast,
+           {1, 3, 128}, 0, 0, 200),
+        std::string("encode 1x128; decode 1x128; encode 2x128; decode 2x128 | ") + kind + " 160; " +
+            kind + " 288");
+  // Counts say how much is sent.
+  EXPECT_EQ(of(CollectiveKind::allToAllV, {2, 3, 128}, 0, 0, 1),
+            "encode 6x128; decode 6x128 | all_to_all_v 480 8");
+}
+
+TEST(EncodedChunks, HaveAtLeastTheBytesThatAreAskedFor) {
+  const EncodedChunks limits{256, 32};
+  EXPECT_EQ(limits.count(4 * 2 * 256, 2, 100), 4);
+  EXPECT_EQ(limits.count(4 * 2 * 256 - 1, 2, 100), 3);
+  EXPECT_EQ(limits.count(4 * 2 * 256, 2, 3), 3);
+  EXPECT_EQ(limits.count(100 * 2 * 256, 2, 100), 32);
+  EXPECT_EQ(limits.count(1, 2, 100), 1);
+  EXPECT_EQ((EncodedChunks{0, 32}.count(1 << 20, 2, 100)), 1);
+  EXPECT_EQ((EncodedChunks{INT64_MAX, 32}.count(1 << 20, 2, 100)), 1);
+}
+
+TEST(EncodedChunks, HaveWholeUnitsButForTheLast) {
+  auto rows = [](int64_t all, int64_t unit, int64_t chunks) {
+    std::string text;
+    for (int64_t chunk = 0; chunk < chunks; ++chunk) {
+      const ChunkRows own = rowsOfChunk(all, unit, chunk, chunks);
+      text += std::to_string(own.from) + "+" + std::to_string(own.size) + " ";
+    }
+    return text;
+  };
+  EXPECT_EQ(rows(15, 2, 3), "0+4 4+6 10+5 ");
+  EXPECT_EQ(rows(7, 1, 3), "0+2 2+2 4+3 ");
+  EXPECT_EQ(rows(5, 8, 1), "0+5 ");
+  // Of less than a unit for each chunk, the last ones have some.
+  EXPECT_EQ(rows(1, 1, 3), "0+0 0+0 0+1 ");
+  EXPECT_EQ(rows(5, 4, 3), "0+0 0+4 4+1 ");
+}
+
+TEST(EncodedChunks, OfAPartAreAlongItsLongestDimension) {
+  EXPECT_EQ(longestDim({}), -1);
+  EXPECT_EQ(longestDim({1}), 0);
+  EXPECT_EQ(longestDim({2, 7, 7, 3}), 1);
+}
+
 TEST(EncodedSteps, OfOtherCollectives) {
   auto of = [](CollectiveKind kind, const std::vector<int64_t> &shape, int64_t dim,
                int64_t concatDim = 0) {

@@ -11,6 +11,7 @@
 #define BRAID_COST_ENCODEDCHUNKS_H
 
 #include <cstdint>
+#include <vector>
 
 namespace braid::cost {
 
@@ -33,6 +34,10 @@ struct ChunkRows {
 /// Chunks have equally many units, but for one more or less. Only the last unit may have fewer rows
 /// than the others, so that the whole is padded as one chunk is, and the bits are those of one.
 ChunkRows rowsOfChunk(int64_t rows, int64_t unit, int64_t chunk, int64_t chunks);
+
+/// The first of the longest dimensions, which an all_to_all cuts: of those of a part but the
+/// columns. -1: there is none.
+int64_t longestDim(const std::vector<int64_t> &sizes);
 
 } // namespace braid::cost
 #endif // BRAID_COST_ENCODEDCHUNKS_H
