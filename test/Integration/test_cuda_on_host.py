@@ -117,8 +117,8 @@ def test_code_of_a_gpu_is_refused(imported, tmp_path):
 
 # --- encodings
 
-# Ranks that have different rows, which the group does not divide, and a permute after which some ranks have received nothing. GPU
-# kernels compute nothing else, so that they must give the CPU's bits.
+# Ranks that have different rows, which the group does not divide, a permute after which some ranks have received nothing, and a ring in
+# which all send first. GPU kernels compute nothing else, so that they must give the CPU's bits.
 EXCHANGES = """
 comm.mesh @mesh <tp = RANKS>
 func.func @main(
@@ -127,7 +127,10 @@ func.func @main(
     attributes {nn.entry} {
   %s = comm.all_reduce sum(%x) over <@mesh, {tp}> role "sum" : tensor<7x200xTYPE>
   %p = comm.permute(%x) pairs [0 -> 1] over <@mesh, {tp}> role "shift" : tensor<7x200xTYPE>
-  %a = nn.add %s, %p : tensor<7x200xTYPE>, tensor<7x200xTYPE> -> tensor<7x200xTYPE>
+  comm.send(%p) pairs [RING] over <@mesh, {tp}> tag 1 role "ring" : tensor<7x200xTYPE>
+  %q = comm.recv pairs [RING] over <@mesh, {tp}> tag 1 role "ring" : tensor<7x200xTYPE>
+  %t = nn.add %p, %q : tensor<7x200xTYPE>, tensor<7x200xTYPE> -> tensor<7x200xTYPE>
+  %a = nn.add %s, %t : tensor<7x200xTYPE>, tensor<7x200xTYPE> -> tensor<7x200xTYPE>
   %y = comm.all_reduce sum(%a) over <@mesh, {tp}> role "again" : tensor<7x200xTYPE>
   return %y : tensor<7x200xTYPE>
 }
@@ -140,17 +143,22 @@ def run_encoded(bundle, inputs, out, *options):
 
 
 @pytest.mark.parametrize("ranks", [2, 4])
-@pytest.mark.parametrize("encoding", ["*=int8:128", "*=int4:128+spikes/int8:128", "*=fp6e2m3:64+hadamard32", "*=mxfp8e4m3", "*=nvfp4",
-                                      "sum=bf16,again=int3:40+zero-point+bf16-scale"])
-def test_exchanges_give_the_bits_of_the_cpu(tmp_path, ranks, encoding):
+@pytest.mark.parametrize("encoding, chunks", [
+    ("*=int8:128", "one"), ("*=int4:128+spikes/int8:128", "many"), ("*=fp6e2m3:64+hadamard32", "one"), ("*=mxfp8e4m3", "one"), ("*=nvfp4", "one"),
+    ("sum=bf16,again=int3:40+zero-point+bf16-scale", "one")])
+def test_exchanges_give_the_bits_of_the_cpu(tmp_path, ranks, encoding, chunks):
     """Once, several times, and as a graph, of which the later runs are replays."""
     module = tmp_path / "model.mlir"
-    module.write_text(EXCHANGES.replace("RANKS", str(ranks)).replace("ROWS", str(7 * ranks)).replace("TYPE", "f32"))
+    ring = ", ".join(f"{rank} -> {(rank + 1) % ranks}" for rank in range(ranks))
+    module.write_text(EXCHANGES.replace("RANKS", str(ranks)).replace("ROWS", str(7 * ranks)).replace("TYPE", "f32").replace("RING", ring))
     np.save(tmp_path / "x.npy", np.random.default_rng(3).standard_normal((7 * ranks, 200), np.float32))
     inputs = ["--input", f"x={tmp_path / 'x.npy'}"]
     braidtest.braid("compile", module, "--quantize", encoding, "-o", tmp_path / "cpu.braid")
     expected = run_encoded(tmp_path / "cpu.braid", inputs, tmp_path / "cpu")
-    braidtest.braid("compile", module, "--quantize", encoding, "--target", "cuda:sm_90a", "-o", tmp_path / "gpu.braid")
+    quantize = ["--quantize", encoding]
+    if chunks == "many":  # of a message more than may be sent before one is received
+        quantize = ["--passes", f"braid-quantize-collectives{{encodings={encoding}}},braid-expand-encoded{{message-bytes=64}}"]
+    braidtest.braid("compile", module, *quantize, "--target", "cuda:sm_90a", "-o", tmp_path / "gpu.braid")
     braidtest.run("braid-test-cuda-on-host", tmp_path / "gpu.braid", "-o", tmp_path / "host.braid")
     cuda = ["--target", "cuda", "--cuda-library", NULL_DEVICE]
     for number, options in enumerate([["--transport", "threads"], ["--transport", "nccl", "--repeat", 2],
