@@ -18,9 +18,9 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-std::string shortest(double value) {
+std::string formatted(const char *format, double value) {
   char text[32];
-  std::snprintf(text, sizeof text, "%.5g", value);
+  std::snprintf(text, sizeof text, format, value);
   return text;
 }
 
@@ -209,15 +209,14 @@ runtime::Result<MetricBound> MetricBound::parse(const std::string &text) {
 }
 
 std::string MetricBound::text(Metric metric, double value) {
-  if (metric != Metric::perplexity)
-    return shortest(value);
-  char text[32];
-  std::snprintf(text, sizeof text, "%+.3g%%", value * 100);
-  return text;
+  return metric == Metric::perplexity ? formatted("%+.3g%%", value * 100)
+                                      : formatted("%.5g", value);
 }
 
 std::string MetricBound::str() const {
-  return std::string(braid::name(metric)) + (metric == Metric::cosine ? ">=" : "<=") + text(bound);
+  return std::string(braid::name(metric)) + (metric == Metric::cosine ? ">=" : "<=") +
+         (metric == Metric::perplexity ? formatted("%+.15g%%", bound * 100)
+                                       : formatted("%.15g", bound));
 }
 
 double MetricBound::damage(Metric metric, double value) {
