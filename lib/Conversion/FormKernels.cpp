@@ -102,7 +102,7 @@ struct FormKernels : braid::impl::FormKernelsBase<FormKernels> {
         if (failed(launchLibraryKernel(function, library, symbols, kernels)))
           return failure();
     }
-    KernelGroups joined(block, communication, fuse, fuseCodecs);
+    KernelGroups joined(block, communication, fuse, fuseCodecs, target);
     numJoined += joined.numJoined;
     for (ArrayRef<Operation *> members : llvm::reverse(joined.groups)) {
       if (fuse && members.size() == 1 && accumulate(members.front()))

@@ -175,6 +175,13 @@ static rt::PayloadAttr payloadOf(Operation *codec) {
                               decode.getAbsent());
 }
 
+RowCodec braid::rowCodecOf(Operation *codec) {
+  rt::PayloadAttr payload = payloadOf(codec);
+  RankedTensorType rows = domainOf(codec);
+  return {payload.getEncoding().getPair().reduce, *comm::toRuntime(payload.getType()),
+          *comm::toRuntime(rows.getElementType()), rows.getShape().back(), isEncode(codec)};
+}
+
 FailureOr<rt::KernelOp> braid::buildKernel(OpBuilder &builder, const KernelGroup &group) {
   OpBuilder::InsertionGuard guard(builder);
   bool flatten = group.flattensRows();

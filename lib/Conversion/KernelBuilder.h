@@ -9,6 +9,7 @@
 #ifndef BRAID_LIB_CONVERSION_KERNELBUILDER_H
 #define BRAID_LIB_CONVERSION_KERNELBUILDER_H
 
+#include "braid/Analysis/CodecFusion.h"
 #include "dialects/RT/IR/RT.h"
 
 namespace braid {
@@ -43,6 +44,8 @@ bool isRowOperation(mlir::Operation *op);
 /// nn.encode, which may stand behind them.
 bool isDecode(mlir::Operation *op);
 inline bool isEncode(mlir::Operation *op) { return mlir::isa<nn::EncodeOp>(op); }
+/// What an encode or a decode is at the border of a kernel.
+RowCodec rowCodecOf(mlir::Operation *codec);
 /// The rows and columns that an operation of a kernel works on.
 mlir::RankedTensorType domainOf(mlir::Operation *op);
 

@@ -12,8 +12,8 @@ using namespace mlir;
 using namespace braid;
 
 KernelGroups::KernelGroups(Block &block, const schedule::Communication &communication, bool fuse,
-                           bool fuseCodecs)
-    : fuse(fuse), fuseCodecs(fuse && fuseCodecs) {
+                           bool fuseCodecs, KernelTarget target)
+    : fuse(fuse), fuseCodecs(fuse && fuseCodecs), target(target) {
   for (auto [i, op] : llvm::enumerate(block))
     position[&op] = 2 * static_cast<Point>(i);
   findFlights(block, communication);
@@ -57,14 +57,14 @@ void KernelGroups::missCodec(Operation *codec) {
                           elsewhere = "another operation needs its value before";
   if (isEncode(codec)) {
     if (Operation *producer = codec->getOperand(0).getDefiningOp())
-      miss(codec, producer, isMember(producer) ? elsewhere : noRows);
+      miss(codec, producer, (isMember(producer) ? elsewhere : noRows).str());
     return;
   }
   Operation *first = nullptr;
   for (Operation *user : codec->getUsers())
     if (!first || runsAt(user) < runsAt(first))
       first = user;
-  miss(codec, first, noRows);
+  miss(codec, first, noRows.str());
 }
 
 void KernelGroups::findFlights(Block &block, const schedule::Communication &communication) {
@@ -156,11 +156,23 @@ bool KernelGroups::canJoin(Operation *op, Operation *user) {
     if (flight.begin < from && from < flight.end && flight.end <= to &&
         !flight.dependents.contains(op))
       return miss(op, user, "it hides a collective that the user waits for");
+  if (std::string why = whyNotTogether(op, groups[groupOf.lookup(user)]); !why.empty())
+    return miss(op, user, std::move(why));
   return true;
 }
 
-bool KernelGroups::miss(Operation *op, Operation *user, StringRef why) {
-  missed.push_back({op, user, why});
+std::string KernelGroups::whyNotTogether(Operation *op, ArrayRef<Operation *> members) const {
+  SmallVector<RowCodec> codecs;
+  for (Operation *member : members)
+    if (isDecode(member) || isEncode(member))
+      codecs.push_back(rowCodecOf(member));
+  if (isDecode(op) || isEncode(op))
+    codecs.push_back(rowCodecOf(op));
+  return whyNotFused(target, codecs);
+}
+
+bool KernelGroups::miss(Operation *op, Operation *user, std::string why) {
+  missed.push_back({op, user, std::move(why)});
   return false;
 }
 

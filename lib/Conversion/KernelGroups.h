@@ -9,6 +9,7 @@
 #ifndef BRAID_LIB_CONVERSION_KERNELGROUPS_H
 #define BRAID_LIB_CONVERSION_KERNELGROUPS_H
 
+#include "braid/Analysis/CodecFusion.h"
 #include "braid/Schedule/Placement.h"
 
 #include "dialects/Comm/IR/Comm.h"
@@ -19,7 +20,8 @@ namespace braid {
 
 /// Groups the row operations of a block. A decode joins the kernel that takes its rows, as a row
 /// operation does; an encode, whose payload no kernel takes, is joined by the one that gives them.
-/// A codec that no kernel joins stays an operation of its own. Joining an operation with its user
+/// A codec that no kernel joins, or that kernels of the target cannot have, stays an operation of
+/// its own. Joining an operation with its user
 /// moves it down to the user's kernel, which must not take it out of the time in which a collective
 /// could be hidden.
 ///
@@ -34,7 +36,7 @@ class KernelGroups {
 public:
   /// Without `fuse` every operation is a group of its own. Codecs are joined with both.
   KernelGroups(mlir::Block &block, const schedule::Communication &communication, bool fuse,
-               bool fuseCodecs);
+               bool fuseCodecs, KernelTarget target);
 
   /// Members in the block's order; the kernel runs at the place of the last one.
   llvm::SmallVector<llvm::SmallVector<mlir::Operation *>> groups;
@@ -57,7 +59,7 @@ private:
 
   struct Miss {
     mlir::Operation *op, *user;
-    llvm::StringRef why;
+    std::string why;
   };
 
   void findFlights(mlir::Block &block, const schedule::Communication &communication);
@@ -71,7 +73,10 @@ private:
   /// Whether `op` can move to the kernel of `user`, the first of its users to run. All other users
   /// are after that kernel or in it.
   bool canJoin(mlir::Operation *op, mlir::Operation *user);
-  bool miss(mlir::Operation *op, mlir::Operation *user, llvm::StringRef why);
+  bool miss(mlir::Operation *op, mlir::Operation *user, std::string why);
+  /// Why the target's kernels cannot have the codecs of a group and of an operation that would join
+  /// it; empty if they can.
+  std::string whyNotTogether(mlir::Operation *op, mlir::ArrayRef<mlir::Operation *> members) const;
   bool isMember(mlir::Operation *op) const;
   /// Says why a codec that is alone was not joined.
   void missCodec(mlir::Operation *codec);
@@ -81,6 +86,7 @@ private:
   bool sinkEnds();
 
   bool fuse, fuseCodecs;
+  KernelTarget target;
   llvm::DenseMap<mlir::Operation *, Point> position;
   llvm::DenseMap<mlir::Operation *, Point> starts; ///< of collectives without a start
   llvm::DenseMap<mlir::Operation *, size_t> groupOf;

@@ -91,7 +91,8 @@ FailureOr<runtime::Bundle> compileToBundle(ModuleOp module, const CompileOptions
   pipeline.transport = options.transport;
   pipeline.hosts = options.ranksOfHosts;
   pipeline.threads = options.threads;
-  pipeline.fuseCodecs = options.fuseCodecs && options.cudaArchitectures.empty();
+  pipeline.fuseCodecs = options.fuseCodecs;
+  pipeline.target = options.cudaArchitectures.empty() ? KernelTarget::CPU : KernelTarget::CUDA;
   pipeline.quantizeMatmuls = options.quantizeMatmuls;
   PhaseObserver timed;
   timed.begin = observer.begin;

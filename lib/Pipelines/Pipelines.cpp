@@ -69,6 +69,7 @@ LogicalResult buildPhase(OpPassManager &pm, Level level, const PipelineOptions &
   }
   FormKernelsOptions forming;
   forming.fuseCodecs = options.fuseCodecs;
+  forming.target = options.target;
   switch (level) {
   case Level::NN:
     break;

@@ -6,7 +6,7 @@
 // Measures the generated kernels of a bundle on the first GPU against a copy within its memory,
 // which is as fast as what only moves bytes can be. Each kernel gets as many rows as make it move
 // as many bytes as the copy: every input read once and every output written once, whatever the
-// kernel does beyond that. Prints JSON.
+// kernel does beyond that. Kernels that decode or encode are listed, but not measured. Prints JSON.
 //
 //   BraidCudaBenchmark BUNDLE [--bytes N] [--repeat K] [--cuda-library FILE]
 //
@@ -99,6 +99,12 @@ private:
     report["copy"] = {{"bytes", 2 * half}, {"seconds", copySeconds}, {"bytes_per_s", copyRate}};
     report["kernels"] = nlohmann::ordered_json::array();
     for (const CudaKernel &kernel : table.kernels) {
+      // What they decode must have been encoded before.
+      if (std::any_of(kernel.operands.begin(), kernel.operands.end(),
+                      [](const CudaOperand &operand) { return !operand.codec.empty(); })) {
+        report["not_measured"].push_back(kernel.symbol);
+        continue;
+      }
       nlohmann::ordered_json entry;
       if (Status status = measure(kernel, copyRate, entry); !status.ok())
         return Status::error("kernel '", kernel.symbol, "': ", status.message(), status.code());

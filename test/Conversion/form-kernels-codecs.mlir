@@ -1,5 +1,8 @@
 // RUN: braid-opt %s -split-input-file --braid-form-kernels | FileCheck %s
+// GPUs have the same kernels, where rows are not too long for them.
+// RUN: braid-opt %s -split-input-file --braid-form-kernels=target=cuda | FileCheck %s
 // RUN: braid-opt %s -split-input-file --braid-form-kernels=fuse-codecs=false | FileCheck %s --check-prefix=APART
+// RUN: braid-opt %s -split-input-file --braid-form-kernels="target=cuda fuse-codecs=false" | FileCheck %s --check-prefix=APART
 // RUN: braid-opt %s -split-input-file --braid-form-kernels=fuse=false | FileCheck %s --check-prefix=APART
 
 comm.mesh @mesh <tp = 4>

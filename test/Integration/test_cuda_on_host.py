@@ -3,6 +3,7 @@
 --target cuda` for the host, and the CUDA executor runs it on the null device: row kernels and library kernels as fibers
 in a random order, matmuls and collectives as plain loops. Results are compared with the interpreter's."""
 import json
+import zipfile
 
 import numpy as np
 import pytest
@@ -180,3 +181,61 @@ def test_quantized_program(imported, tmp_path, name, dtype, mesh, encoding):
     braidtest.run("braid-test-cuda-on-host", tmp_path / "gpu.braid", "-o", tmp_path / "host.braid")
     braidtest.braid("run", tmp_path / "host.braid", "--ranks", braidtest.ranks_of(mesh), "--target", "cuda", "--cuda-library", NULL_DEVICE,
                     *arguments, "--check", "reference")
+
+
+def launch_table(bundle):
+    with zipfile.ZipFile(bundle) as archive:
+        return json.loads(archive.read("cuda-sm_90a/kernels.json"))["kernels"]
+
+
+@pytest.mark.parametrize("name, dtype, mesh, encoding", [("smollm2", "f32", "tp=2", "*=int8:128"),
+                                                         ("minilm", "bf16", "tp=4", "*=int4:128+spikes/int8:128"),
+                                                         ("llama-layer", "f16", "tp=2", "*=nvfp4/int6:64+hadamard32")])
+def test_codecs_in_kernels_give_the_bits_of_separate_ones(imported, tmp_path, name, dtype, mesh, encoding):
+    """Those of the same program, in which codecs are launches of their own; also when the kernels run again."""
+    module, arguments = imported(name)
+    stored = tmp_path / "model.mlir"
+    stored.write_text(module.read_text().replace("xf32>", f"x{dtype}>"))
+    results = {}
+    for form in ("fused", "apart"):
+        options = f"mesh={mesh} quantize={encoding} target=cuda fuse-codecs={'true' if form == 'fused' else 'false'}"
+        braidtest.run("braid-opt", stored, f"--braid-pipeline={options}", "--emit-bytecode", "-o", tmp_path / f"{form}.mlir")
+        braidtest.braid("compile", tmp_path / f"{form}.mlir", "--target", "cuda:sm_90a", "-o", tmp_path / f"{form}.braid")
+        braidtest.run("braid-test-cuda-on-host", tmp_path / f"{form}.braid", "-o", tmp_path / "host.braid")
+        coded = [operand["codec"] for kernel in launch_table(tmp_path / f"{form}.braid") for operand in kernel["operands"] if "codec" in operand]
+        assert (len(coded) > 0) == (form == "fused"), coded
+        for transport, *options in (["threads"], ["threads", "--cuda-graph", "--repeat", 2]):
+            out = tmp_path / f"{form}-{len(options)}"
+            braidtest.braid("run", tmp_path / "host.braid", "--ranks", braidtest.ranks_of(mesh), "--target", "cuda", "--transport", transport,
+                            "--cuda-library", NULL_DEVICE, *arguments, "--output", out, *options)
+            results[form, len(options)] = {path.name: path.read_bytes() for path in sorted(out.glob("*.npy"))}
+    assert results["fused", 0] and all(result == results["apart", 0] for result in results.values())
+
+
+# Rank 1 expects another encoding than rank 0 sent, in a kernel that decodes and in a decode of its own.
+HAND_OFF = """
+comm.mesh @mesh <pp = 2>
+func.func @main(%x: tensor<4x128xf32> {nn.name = "x", comm.global_type = tensor<8x128xf32>, comm.sharding = #comm.sharding<@mesh, [{pp}, {}]>})
+    -> (tensor<4x128xf32> {nn.name = "y", comm.global_type = tensor<8x128xf32>, comm.sharding = #comm.sharding<@mesh, [{pp}, {}]>})
+    attributes {nn.entry} {
+  comm.send(%x) pairs [0 -> 1] over <@mesh, {pp}> tag 1 role "hand-off" {comm.encoding = #comm.encoding<"int8:128+symmetric">} : tensor<4x128xf32>
+  %0 = comm.recv pairs [0 -> 1] over <@mesh, {pp}> tag 1 role "hand-off" {comm.encoding = #comm.encoding<"fp8e4m3:128">} : tensor<4x128xf32>
+  %y = nn.activation gelu %0 : tensor<4x128xf32>
+  return %y : tensor<4x128xf32>
+}
+"""
+
+
+@pytest.mark.parametrize("fused, operand", [("true", "kernel 'hand-off#1' in @main: operand 0: "), ("false", "decode 'hand-off#1' in @main: ")])
+def test_wrong_payload_ends_with_the_message_of_the_cpu(tmp_path, fused, operand):
+    (tmp_path / "model.mlir").write_text(HAND_OFF)
+    for target in ("cpu", "cuda"):
+        options = f"from=comm target={target} fuse-codecs={fused}"
+        braidtest.run("braid-opt", tmp_path / "model.mlir", f"--braid-pipeline={options}", "--emit-bytecode", "-o", tmp_path / f"{target}.mlir")
+    braidtest.braid("compile", tmp_path / "cpu.mlir", "-o", tmp_path / "cpu.braid")
+    braidtest.braid("compile", tmp_path / "cuda.mlir", "--target", "cuda:sm_90a", "-o", tmp_path / "gpu.braid")
+    braidtest.run("braid-test-cuda-on-host", tmp_path / "gpu.braid", "-o", tmp_path / "host.braid")
+    expected = f"error: rank 1: {operand}part 0: expects a payload of fp8e4m3:128, got int8:128+symmetric"
+    for bundle, options in (("cpu", []), ("host", ["--target", "cuda", "--cuda-library", NULL_DEVICE])):
+        result = braidtest.braid("run", tmp_path / f"{bundle}.braid", "--random-inputs", 1, *options, expect=braidtest.BAD_INPUT)
+        assert expected in result.err, result.err

@@ -260,7 +260,7 @@ int runCompile(const CompileArgs &args) {
     phases.machine = options.machine;
     phases.transport = options.transport;
     phases.hosts = options.ranksOfHosts;
-    phases.fuseCodecs = !forCUDA;
+    phases.target = forCUDA ? KernelTarget::CUDA : KernelTarget::CPU;
     if (failed(runPhases(*module, *last, phases, observer)))
       return kInvalid;
     std::string text;

@@ -5,6 +5,8 @@
 #ifndef BRAID_CONVERSION_PASSES_H
 #define BRAID_CONVERSION_PASSES_H
 
+#include "braid/Analysis/CodecFusion.h"
+
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
 

@@ -38,7 +38,8 @@ def FormKernels : Pass<"braid-form-kernels", "::mlir::ModuleOp"> {
     them, where shapes are the same: the operand of the kernel is then the payload, and its `rt.payload` says how it is
     encoded. A decode whose rows an encode takes is a kernel with it. With padding between the parts of a payload, or rows
     that do not exist, this is the same. Where the rows come from or go to something else, such as a matmul or a value in
-    another shape, a codec stays an operation of its own, and a remark says so.
+    another shape, or are too long for kernels of the `target`, a codec stays an operation of its own, and a remark says
+    so.
 
     Before:
     ```mlir
@@ -73,6 +74,11 @@ def FormKernels : Pass<"braid-form-kernels", "::mlir::ModuleOp"> {
     Option<"fuse", "fuse", "bool", /*default=*/"true", "Join producers and consumers; otherwise one kernel per operation">,
     Option<"fuseCodecs", "fuse-codecs", "bool", /*default=*/"true",
            "Join encodes and decodes with kernels; otherwise, and without fuse, they stay operations of their own">,
+    Option<"target", "target", "::braid::KernelTarget", /*default=*/"::braid::KernelTarget::CPU",
+           "The target whose kernels codecs are joined with",
+           [{::llvm::cl::values(
+             clEnumValN(::braid::KernelTarget::CPU, "cpu", "rows of any length"),
+             clEnumValN(::braid::KernelTarget::CUDA, "cuda", "rows that fit the shared memory of a block"))}]>,
   ];
   let statistics = [
     Statistic<"numKernels", "num-kernels", "Distinct kernels formed">,

@@ -32,7 +32,7 @@ struct CompileOptions {
   std::string machine, transport;
   std::vector<int64_t> ranksOfHosts;
   int64_t threads = 1;
-  bool fuseCodecs = true;        ///< see PipelineOptions; never for GPUs
+  bool fuseCodecs = true;        ///< see PipelineOptions
   std::vector<std::string> isas; ///< empty: x86-64-v3 and the host's own
   /// Unless empty, the kernels are compiled for these GPUs and for no CPU.
   std::vector<std::string> cudaArchitectures;

@@ -11,6 +11,7 @@
 #ifndef BRAID_PIPELINES_PIPELINES_H
 #define BRAID_PIPELINES_PIPELINES_H
 
+#include "braid/Analysis/CodecFusion.h"
 #include "braid/Transforms/Passes.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -54,10 +55,14 @@ struct PipelineOptions : mlir::PassPipelineOptions<PipelineOptions> {
                             llvm::cl::desc("ranks of each host, in order, with a machine")};
   Option<int64_t> threads{*this, "threads", llvm::cl::desc("threads of a rank, with a machine"),
                           llvm::cl::init(1)};
-  Option<bool> fuseCodecs{
-      *this, "fuse-codecs",
-      llvm::cl::desc("join encodes and decodes with kernels, which the CPU target runs"),
-      llvm::cl::init(true)};
+  Option<bool> fuseCodecs{*this, "fuse-codecs",
+                          llvm::cl::desc("join encodes and decodes with kernels"),
+                          llvm::cl::init(true)};
+  Option<KernelTarget> target{
+      *this, "target", llvm::cl::desc("whose kernels they are joined with"),
+      llvm::cl::init(KernelTarget::CPU),
+      llvm::cl::values(clEnumValN(KernelTarget::CPU, "cpu", "rows of any length"),
+                       clEnumValN(KernelTarget::CUDA, "cuda", "rows that fit a block's memory"))};
   Option<std::string> quantizeMatmuls{
       *this, "quantize-matmuls",
       llvm::cl::desc(

@@ -4,6 +4,7 @@
 //===----------------------------------------------------------------------===//
 #include "RowPrinter.h"
 
+#include "braid/Analysis/CodecFusion.h"
 #include "braid/Analysis/MemoryRegion.h"
 #include "braid/Runtime/CudaCodec.h"
 
@@ -58,8 +59,10 @@ static int64_t alignedColumns(rt::KernelOp kernel) {
   module.walk([&](rt::LaunchOp launch) {
     if (launch.getKernel() != kernel.getSymName())
       return;
-    for (Value operand : launch.getOperands())
-      if (auto type = dyn_cast<MemRefType>(operand.getType()); type && type.getRank() != 0)
+    // Rows of payloads are in shared memory, where each is aligned.
+    for (auto [i, operand] : llvm::enumerate(launch.getOperands()))
+      if (auto type = dyn_cast<MemRefType>(operand.getType());
+          type && type.getRank() != 0 && !kernel.getPayload(static_cast<unsigned>(i)))
         common = std::gcd(common, std::max<uint64_t>(1, alignmentOf(operand) / elementBytes(type)));
   });
   return static_cast<int64_t>(common);
@@ -134,6 +137,9 @@ FailureOr<CUDASource> braid::emitCUDA(ModuleOp module) {
   os << "#include <braid/library.cuh>\n#include <braid/rows.cuh>\n#include <braid/scalar.cuh>\n";
   if (failed(printCodecs(module, os)))
     return failure();
+  if (llvm::any_of(module.getOps<rt::KernelOp>(),
+                   [](rt::KernelOp kernel) { return kernel.hasPayloads(); }))
+    os << "#include <braid/codec_rows.cuh>\n";
   Names functions;
   for (auto kernel : module.getOps<rt::KernelOp>()) {
     if (kernel.getLibrary()) // defined in library.cuh, or above
@@ -142,11 +148,11 @@ FailureOr<CUDASource> braid::emitCUDA(ModuleOp module) {
       return kernel.emitOpError() << "'" << kernel.getSymName() << "' is '"
                                   << *kernel.getLibrarySymbol()
                                   << "' of a library for the CPU, which the CUDA target cannot run";
-    if (kernel.hasPayloads())
-      return kernel.emitOpError()
-             << "'" << kernel.getSymName()
-             << "' has encoded operands, which the CUDA target has no kernels for; expects them "
-                "outside of kernels, as braid-form-kernels=fuse-codecs=false leaves them";
+    if (std::string why = whyNotFused(KernelTarget::CUDA, rowCodecsOf(kernel)); !why.empty())
+      return kernel.emitOpError() << "'" << kernel.getSymName()
+                                  << "' expects codecs outside of kernels on the CUDA "
+                                  << "target, as braid-form-kernels=target=cuda leaves them: "
+                                  << why;
     for (Type type : llvm::concat<const Type>(kernel.getArgumentTypes(), kernel.getResultTypes()))
       if (!isSupported(getElementTypeOrSelf(type)))
         return kernel.emitOpError() << "'" << kernel.getSymName()

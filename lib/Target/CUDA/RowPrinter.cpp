@@ -4,6 +4,8 @@
 //===----------------------------------------------------------------------===//
 #include "RowPrinter.h"
 
+#include "braid/Analysis/CodecFusion.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
 
@@ -59,7 +61,9 @@ RowShape RowShape::choose(rt::KernelOp kernel, int64_t maxVector) {
   bool reduces = llvm::any_of(kernel.getBody().getOps<linalg::GenericOp>(),
                               [](auto generic) { return generic.getNumReductionLoops() != 0; });
   int64_t vectors = shape.columns / shape.vector;
-  if (!reduces) {
+  // A codec needs whole rows.
+  SmallVector<RowCodec> codecs = rowCodecsOf(kernel);
+  if (!reduces && codecs.empty()) {
     shape.skeleton = Skeleton::Map;
     shape.threads = 256;
     shape.steps = 1;
@@ -67,6 +71,9 @@ RowShape RowShape::choose(rt::KernelOp kernel, int64_t maxVector) {
     shape.skeleton = Skeleton::WarpRow;
     shape.threads = 128;
     shape.steps = static_cast<int64_t>(llvm::divideCeil(vectors, 32));
+    while (!codecs.empty() && shape.threads > 32 &&
+           cudaSharedBytes(codecs, shape.rowsPerBlock(), shape.warpsPerRow()) > kCUDASharedBytes)
+      shape.threads /= 2;
   } else {
     shape.skeleton = Skeleton::BlockRow;
     shape.threads = 128;
@@ -144,10 +151,12 @@ FailureOr<runtime::CudaKernel> RowPrinter::print(const std::string &name) {
     operand.shape.assign(type.getShape().begin(), type.getShape().end());
     if (rt::KernelOp::isRowOperand(type))
       operand.shape.front() = runtime::kLaunchRows;
+    addCodec(number, operand);
     // Only operands accessed by vectors need alignment.
     bool moved = type.getRank() > 0 && type.getShape().back() == shape.columns;
     int64_t bytes = type.getElementTypeBitWidth() / 8;
-    operand.alignment = moved ? std::min<int64_t>(16, bytes * shape.vector) : bytes;
+    if (operand.codec.empty())
+      operand.alignment = moved ? std::min<int64_t>(16, bytes * shape.vector) : bytes;
     strideNames.emplace_back();
     for (size_t dim = 0, end = operand.numStrides(); dim < end; ++dim)
       strideNames.back().push_back(
@@ -155,7 +164,9 @@ FailureOr<runtime::CudaKernel> RowPrinter::print(const std::string &name) {
     made.operands.push_back(std::move(operand));
   }
   printSignature(made);
+  printPayloadChecks();
   printRowNumbers();
+  printPayloadRows();
 
   for (NodeValue value : schedule.kept) {
     Location loc = value.node->op ? value.node->op.getLoc() : value.node->value.getLoc();
@@ -175,17 +186,25 @@ FailureOr<runtime::CudaKernel> RowPrinter::print(const std::string &name) {
       return failure();
   if (failed(printScalarResults()))
     return failure();
+  printEncodes();
   os << "}\n";
   return made;
 }
 
 void RowPrinter::printSignature(const runtime::CudaKernel &made) {
-  os << "extern \"C\" __global__ void __launch_bounds__(" << made.threads << ")\n"
-     << made.function << "(";
+  os << "extern \"C\" __global__ void __launch_bounds__(" << made.threads;
+  // 64 registers of a thread. Without a number of blocks ptxas spills some to make do with fewer.
+  if (!codecs.empty())
+    os << ", " << 1024 / made.threads;
+  os << ")\n" << made.function << "(";
   unsigned numArguments = kernel.getArgumentTypes().size(),
            numResults = kernel.getResultTypes().size();
   std::string indent(made.function.size() + 1, ' ');
   for (auto [number, operand] : llvm::enumerate(made.operands)) {
+    if (!operand.codec.empty()) {
+      os << "const braid::library::Codec " << operand.name << ",\n" << indent;
+      continue;
+    }
     bool input = number < numArguments;
     // Operands that may alias another one are not restricted.
     bool shared = false;
@@ -243,6 +262,8 @@ Expression RowPrinter::index(Position place) const {
 }
 
 std::string RowPrinter::pointer(unsigned number, ArrayRef<Position> position) {
+  if (auto coded = codecs.find(number); coded != codecs.end())
+    return coded->second.row;
   // All dimensions but the column, which is innermost if present.
   ArrayRef<Position> outer = position;
   if (!outer.empty() && outer.back() == kColumn)
@@ -508,7 +529,8 @@ LogicalResult RowPrinter::printElement(const Sweep &sweep, std::string &loads, s
     loadsOs << "    " << vectorType(elementType(result.value)) << " " << stored << ";\n";
     bodyOs << indent << stored << element << " = " << values.lookup(key(result.value)).text
            << ";\n";
-    storesOs << "    braid::store(" << to << " + c, " << stored << ");\n";
+    storesOs << "    braid::store" << (codecs.count(number) ? "_shared" : "") << "(" << to
+             << " + c, " << stored << ");\n";
   }
   return success();
 }

@@ -11,9 +11,12 @@
 
 #include "ScalarPrinter.h"
 
+#include "braid/Runtime/CudaCodec.h"
 #include "braid/Target/CUDA/CUDATarget.h"
 #include "dialects/RT/IR/RT.h"
 #include "lib/Target/Rows/RowSchedule.h"
+
+#include <map>
 
 namespace braid::cuda {
 
@@ -32,6 +35,9 @@ struct RowShape {
   mlir::StringRef skeletonName() const;
   int64_t itemsPerRow() const;
   int64_t itemsPerBlock() const;
+  /// The rows of a block, and the warps that have a row, where rows are not cut (all but Map).
+  int64_t rowsPerBlock() const { return skeleton == Skeleton::WarpRow ? threads / 32 : 1; }
+  int64_t warpsPerRow() const { return skeleton == Skeleton::WarpRow ? 1 : threads / 32; }
   /// Whether a thread's last vector may lie beyond the row.
   bool isRagged() const;
 };
@@ -49,6 +55,12 @@ private:
 
   void printSignature(const runtime::CudaKernel &made);
   void printRowNumbers();
+  /// Payloads (PayloadPrinter.cpp): what is known of an operand that is one, the checks that all
+  /// threads do, the rows that they are decoded to and encoded from, and the calls that encode.
+  void addCodec(unsigned number, runtime::CudaOperand &operand);
+  void printPayloadChecks();
+  void printPayloadRows();
+  void printEncodes();
   mlir::LogicalResult printSweep(const rows::Sweep &sweep);
   /// The code of one element of a sweep, and the loads and stores around it.
   mlir::LogicalResult printElement(const rows::Sweep &sweep, std::string &loads, std::string &body,
@@ -79,6 +91,13 @@ private:
   llvm::raw_ostream &os;
   Names names;
   llvm::SmallVector<std::string> operandNames;
+  /// Of operands that are payloads.
+  struct CodedOperand {
+    runtime::CudaCodec codec;
+    /// Names: the type of the encoding, and in shared memory the rows of a block and of the thread.
+    std::string encoding, memory, row;
+  };
+  std::map<unsigned, CodedOperand> codecs;
   llvm::SmallVector<llvm::SmallVector<std::string>> strideNames;
   /// Names of pointers to the row, by operand and position.
   llvm::SmallVector<std::pair<std::pair<unsigned, llvm::SmallVector<rows::Position>>, std::string>>

@@ -93,7 +93,7 @@ Result<CodecLaunch> codecLaunch(const LibraryArguments &a) {
   return launch;
 }
 
-Result<StreamCommand> makeCodec(const LibraryArguments &a, const LibraryPlace &place,
+Result<StreamCommand> makeCodec(const LibraryArguments &a, const LaunchPlace &place,
                                 RankDevice &rank) {
   ASSIGN_OR_RETURN(CodecLaunch launch, codecLaunch(a));
   if (launch.kernel.result) {
@@ -117,6 +117,14 @@ Status payloadError(const LibraryCall &call, const library::Fault &fault) {
   // Else it is right by itself.
   return Status::error("part ", fault.position, ": expects a payload of ", fault.value,
                        " rows, as part ", first, " has, got ", fault.header[2]);
+}
+
+Status payloadError(const DeviceLaunchCommand &command, const library::Fault &fault) {
+  const size_t operand = operandOfFault(fault.command);
+  for (const EncodedOperand &encoded : command.encoded)
+    if (encoded.operand == operand)
+      return payloadError(encoded.codec, fault).within("operand " + std::to_string(operand));
+  return Status::error("operand ", operand, ": expects a payload");
 }
 
 } // namespace braid::runtime::cuda

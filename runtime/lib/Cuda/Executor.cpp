@@ -229,10 +229,11 @@ std::vector<std::string> CudaExecutor::deviceNames() const {
 Result<StreamCommand> CudaExecutor::makeStreamCommand(RankState &rank, Queue queue, size_t index,
                                                       const Command &command) {
   RankDevice &device = rank.device;
+  const LaunchPlace place{index + 1, queue, libraryPath, rank.stream(kComputeQueue)};
   if (auto *op = std::get_if<DeviceLaunchCommand>(&command.op))
-    return makeLaunch(*op, device);
+    return makeLaunch(*op, place, device);
   if (auto *op = std::get_if<LibraryArguments>(&command.op))
-    return makeLibrary(*op, {index + 1, queue, libraryPath, rank.stream(kComputeQueue)}, device);
+    return makeLibrary(*op, place, device);
   if (auto *op = std::get_if<CopyCommand>(&command.op))
     return makeCopy(*op, device);
   return StreamCommand(); // enqueueStep() enqueues events and collectives

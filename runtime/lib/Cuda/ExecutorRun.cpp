@@ -249,10 +249,12 @@ Status CudaExecutor::checkFaults(const Workers &workers) const {
                   sizeof fault);
       if (fault.command == 0)
         continue;
-      const Command &command =
-          workers.ranks[static_cast<int64_t>(r)]->program->queues[queue][fault.command - 1];
+      const Command &command = workers.ranks[static_cast<int64_t>(r)]
+                                   ->program->queues[queue][commandOfFault(fault.command) - 1];
       if (auto *op = std::get_if<CollectiveCommand>(&command.op))
         return ofRank(r, countError(op->collective, fault.value, fault.position));
+      if (auto *op = std::get_if<DeviceLaunchCommand>(&command.op))
+        return ofRank(r, payloadError(*op, fault).within(describe(command)));
       const auto &call = std::get<LibraryArguments>(command.op);
       const std::string at = std::to_string(fault.value) + " at position " +
                              std::to_string(fault.position) + " is outside of [0, ";

@@ -9,25 +9,11 @@
 #include "StreamCommand.h"
 #include "braid/Base/StatusMacros.h"
 
+#include <algorithm>
+
 namespace braid::runtime::cuda {
 
 namespace {
-
-/// The parameters of a launch, and pointers to them.
-struct Parameters {
-  Parameters(std::vector<uint64_t> operands, int64_t numRows)
-      : words(std::move(operands)), rows(static_cast<unsigned>(numRows)) {
-    for (uint64_t &word : words)
-      pointers.push_back(&word);
-    pointers.push_back(&rows);
-  }
-  Parameters(const Parameters &) = delete;
-  Parameters &operator=(const Parameters &) = delete;
-
-  std::vector<uint64_t> words;
-  unsigned rows;
-  std::vector<void *> pointers;
-};
 
 Status checkOperand(const CudaOperand &expected, const Tensor &got, int64_t rows) {
   std::vector<int64_t> shape = expected.shape;
@@ -57,7 +43,62 @@ Status checkOperand(const CudaOperand &expected, const Tensor &got, int64_t rows
 
 } // namespace
 
-Result<StreamCommand> makeLaunch(const DeviceLaunchCommand &command, RankDevice &rank) {
+std::vector<void *> LaunchParameters::addresses() {
+  std::vector<void *> all;
+  size_t word = 0;
+  for (int codec : order)
+    all.push_back(codec < 0 ? static_cast<void *>(&words[word++])
+                            : &codecs[static_cast<size_t>(codec)].arguments);
+  all.push_back(&rows);
+  return all;
+}
+
+/// Adds the parameter of a payload, whose rows are only in the kernel.
+static Status addPayload(LaunchParameters &parameters, const CudaOperand &expected,
+                         const EncodedOperand &encoded, int64_t rows) {
+  const OperandType &type = encoded.codec[codecRows(encoded.codec)];
+  RETURN_IF_ERROR(checkOperand(expected, {nullptr, type.dtype, type.shape, type.strides}, rows));
+  ASSIGN_OR_RETURN(CodecLaunch codec, codecLaunch(encoded.codec));
+  if (codec.kernel.function() != expected.codec)
+    return Status::error("expects what ", expected.codec, " takes, got ", codec.kernel.function());
+  codec.arguments.alignedTensor = 1; // in shared memory
+  parameters.order.push_back(static_cast<int>(parameters.codecs.size()));
+  parameters.codecs.push_back({encoded.operand, codec.kernel.result.has_value(), codec.arguments});
+  return {};
+}
+
+Result<LaunchParameters> launchParameters(const CudaKernel &kernel,
+                                          const DeviceLaunchCommand &command) {
+  LaunchParameters parameters;
+  parameters.rows = static_cast<unsigned>(command.rows);
+  for (size_t i = 0; i < command.operands.size(); ++i) {
+    const CudaOperand &expected = kernel.operands[i];
+    const auto encoded = std::find_if(command.encoded.begin(), command.encoded.end(),
+                                      [i](const EncodedOperand &one) { return one.operand == i; });
+    const bool isPayload = encoded != command.encoded.end();
+    const Tensor &tensor = command.operands[i];
+    Status status;
+    if (isPayload == expected.codec.empty())
+      status = Status::error("expects ", isPayload ? "no payload" : "a payload");
+    else if (isPayload)
+      status = addPayload(parameters, expected, *encoded, command.rows);
+    else
+      status = checkOperand(expected, tensor, command.rows);
+    if (!status.ok())
+      return Status::error("kernel '" + kernel.symbol + "', operand " + std::to_string(i) + " '" +
+                           expected.name + "': " + status.message());
+    if (isPayload)
+      continue;
+    parameters.words.push_back(address(tensor.data));
+    for (size_t d = 0; d < expected.numStrides(); ++d)
+      parameters.words.push_back(static_cast<uint64_t>(tensor.strides[d]));
+    parameters.order.insert(parameters.order.end(), 1 + expected.numStrides(), -1);
+  }
+  return parameters;
+}
+
+Result<StreamCommand> makeLaunch(const DeviceLaunchCommand &command, const LaunchPlace &place,
+                                 RankDevice &rank) {
   const std::string &symbol = rank.program->kernels[command.kernel]->symbol;
   const CudaKernel *kernel = rank.table->find(symbol);
   if (!kernel)
@@ -74,27 +115,24 @@ Result<StreamCommand> makeLaunch(const DeviceLaunchCommand &command, RankDevice 
     return Status::error("kernel '" + symbol + "' expects fewer than 2^32 items, got " +
                          std::to_string(command.rows) + " rows of " +
                          std::to_string(kernel->itemsPerRow));
-  std::vector<uint64_t> words;
-  for (size_t i = 0; i < command.operands.size(); ++i) {
-    const Tensor &tensor = command.operands[i];
-    if (Status status = checkOperand(kernel->operands[i], tensor, command.rows); !status.ok())
-      return Status::error("kernel '" + symbol + "', operand " + std::to_string(i) + " '" +
-                           kernel->operands[i].name + "': " + status.message());
-    words.push_back(address(tensor.data));
-    for (size_t d = 0; d < kernel->operands[i].numStrides(); ++d)
-      words.push_back(static_cast<uint64_t>(tensor.strides[d]));
-  }
+  ASSIGN_OR_RETURN(LaunchParameters made, launchParameters(*kernel, command));
+  for (LaunchParameters::Codec &codec : made.codecs)
+    if (codec.decodes) {
+      codec.arguments.fault = rank.faults + place.queue;
+      codec.arguments.command = payloadFault(place.number, codec.operand);
+      rank.hasFaults[place.queue] = true;
+    }
   if (kernel->blocks(command.rows) == 0)
     return StreamCommand();
   ASSIGN_OR_RETURN(CUfunction function, rank.kernels->generated(*kernel));
-  auto parameters = std::make_shared<Parameters>(std::move(words), command.rows);
+  auto parameters = std::make_shared<LaunchParameters>(std::move(made));
   return StreamCommand(
-      [&api = rank.device->api(), function, kernel, parameters,
-       blocks = static_cast<unsigned>(kernel->blocks(command.rows))](CUstream stream) {
+      [&api = rank.device->api(), function, kernel, parameters, addresses = parameters->addresses(),
+       blocks = static_cast<unsigned>(kernel->blocks(command.rows))](CUstream stream) mutable {
         return api.check(api.cuLaunchKernel(function, blocks, 1, 1,
                                             static_cast<unsigned>(kernel->threads), 1, 1,
                                             static_cast<unsigned>(kernel->sharedBytes), stream,
-                                            parameters->pointers.data(), nullptr),
+                                            addresses.data(), nullptr),
                          "cuLaunchKernel");
       });
 }

@@ -161,7 +161,7 @@ Result<StreamCommand> makeReduce(const CollectiveValue &value,
 
 namespace {
 
-Result<StreamCommand> makeGather(const LibraryArguments &a, const LibraryPlace &place,
+Result<StreamCommand> makeGather(const LibraryArguments &a, const LaunchPlace &place,
                                  RankDevice &rank) {
   ASSIGN_OR_RETURN(const GatherCommand c, resolveGather(a, 1));
   rank.hasFaults[place.queue] = true;
@@ -186,7 +186,7 @@ Result<StreamCommand> makeGather(const LibraryArguments &a, const LibraryPlace &
                               arguments);
 }
 
-Result<StreamCommand> makeRotaryTable(const LibraryArguments &a, const LibraryPlace &place,
+Result<StreamCommand> makeRotaryTable(const LibraryArguments &a, const LaunchPlace &place,
                                       RankDevice &rank) {
   ASSIGN_OR_RETURN(const RotaryTableCommand c, resolveRotaryTable(a, 1, Storage::halves));
   const size_t bytes = c.frequencies.size() * sizeof(double);
@@ -212,8 +212,7 @@ Result<StreamCommand> makeRotaryTable(const LibraryArguments &a, const LibraryPl
                               c.batch * c.seq * arguments.pairs, arguments);
 }
 
-Result<StreamCommand> makeRotary(const LibraryArguments &a, const LibraryPlace &,
-                                 RankDevice &rank) {
+Result<StreamCommand> makeRotary(const LibraryArguments &a, const LaunchPlace &, RankDevice &rank) {
   ASSIGN_OR_RETURN(const RotaryCommand c, resolveRotary(a, 1, Storage::halves));
   library::Rotary arguments{};
   arguments.in = c.row.in;
@@ -263,11 +262,11 @@ Result<StreamCommand> makeCall(const LibraryArguments &a, RankDevice &rank) {
   return libraryStreamCommand(rank, std::string("braid_") + a.kernel->name, call.rows * 32, call);
 }
 
-Result<StreamCommand> refuse(const LibraryArguments &a, const LibraryPlace &, RankDevice &) {
+Result<StreamCommand> refuse(const LibraryArguments &a, const LaunchPlace &, RankDevice &) {
   return Status::error(a.kernel->name, " is not implemented on target 'cuda'");
 }
 
-Result<StreamCommand> makeReduceDims(const LibraryArguments &a, const LibraryPlace &,
+Result<StreamCommand> makeReduceDims(const LibraryArguments &a, const LaunchPlace &,
                                      RankDevice &rank) {
   if (const DType type = a[0].dtype; type == DType::f64)
     return Status::error(std::string("reduce_dims of ") + name(type) +
@@ -275,7 +274,7 @@ Result<StreamCommand> makeReduceDims(const LibraryArguments &a, const LibraryPla
   return makeCall(a, rank);
 }
 
-Result<StreamCommand> makeAppend(const LibraryArguments &a, const LibraryPlace &place,
+Result<StreamCommand> makeAppend(const LibraryArguments &a, const LaunchPlace &place,
                                  RankDevice &rank) {
   const AppendCommand c = resolveAppend(a);
   const Tensor source = a.tensor("source"), cache = a.tensor("cache");
@@ -295,12 +294,12 @@ Result<StreamCommand> makeAppend(const LibraryArguments &a, const LibraryPlace &
   return libraryStreamCommand(rank, "braid_append", arguments.copy.units, arguments);
 }
 
-Result<StreamCommand> makePart(const LibraryArguments &a, const LibraryPlace &, RankDevice &rank) {
+Result<StreamCommand> makePart(const LibraryArguments &a, const LaunchPlace &, RankDevice &rank) {
   ASSIGN_OR_RETURN(CopyCommand copy, resolvePart(a));
   return makeCopy(copy, rank);
 }
 
-Result<StreamCommand> makeAttention(const LibraryArguments &a, const LibraryPlace &,
+Result<StreamCommand> makeAttention(const LibraryArguments &a, const LaunchPlace &,
                                     RankDevice &rank) {
   ASSIGN_OR_RETURN(const AttentionCommand c, resolveAttention(a, 1, 1, Storage::halves));
   const AttentionBlock &b = c.block;
@@ -348,7 +347,7 @@ Result<StreamCommand> makeAttention(const LibraryArguments &a, const LibraryPlac
 
 struct DeviceKernel {
   const char *name;
-  Result<StreamCommand> (*make)(const LibraryArguments &a, const LibraryPlace &place,
+  Result<StreamCommand> (*make)(const LibraryArguments &a, const LaunchPlace &place,
                                 RankDevice &rank);
 };
 constexpr DeviceKernel kDeviceKernels[] = {
@@ -361,7 +360,7 @@ constexpr DeviceKernel kDeviceKernels[] = {
 
 } // namespace
 
-Result<StreamCommand> makeLibrary(const LibraryArguments &arguments, const LibraryPlace &place,
+Result<StreamCommand> makeLibrary(const LibraryArguments &arguments, const LaunchPlace &place,
                                   RankDevice &rank) {
   for (const DeviceKernel &kernel : kDeviceKernels)
     if (std::strcmp(kernel.name, arguments.kernel->name) == 0)

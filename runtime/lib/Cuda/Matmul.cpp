@@ -190,7 +190,7 @@ static Status openBlas(RankDevice &rank, const std::string &libraryPath) {
 
 /// With counts: a check of the counts before the matmul, and zeros beyond them after it.
 static Result<StreamCommand> makeCounted(const StreamCommand &product, const Operands &c,
-                                         const LibraryArguments &a, const LibraryPlace &place,
+                                         const LibraryArguments &a, const LaunchPlace &place,
                                          RankDevice &rank) {
   const Integers counts = integersOf(a, "counts");
   library::CheckCounts check{};
@@ -217,7 +217,7 @@ static Result<StreamCommand> makeCounted(const StreamCommand &product, const Ope
   });
 }
 
-Result<StreamCommand> makeMatmul(const LibraryArguments &a, const LibraryPlace &place,
+Result<StreamCommand> makeMatmul(const LibraryArguments &a, const LaunchPlace &place,
                                  RankDevice &rank) {
   if (a[MatmulForm::lhsOperand].dtype == DType::i8)
     return Status::error("matmul of i8 is not implemented on target 'cuda'");

@@ -68,17 +68,18 @@ Result<StreamCommand> libraryStreamCommand(RankDevice &rank, const std::string &
   });
 }
 
-Result<StreamCommand> makeLaunch(const DeviceLaunchCommand &command, RankDevice &rank);
-/// The position of a launch of a library kernel, and what making it takes.
-struct LibraryPlace {
-  uint64_t number; ///< that a fault identifies the command by, above 0
+/// The position of a launch, and what making it takes.
+struct LaunchPlace {
+  uint64_t number; ///< that a fault identifies the command by, above 0 and below 2^32
   Queue queue;
   const std::string &libraryPath;
   CUstream stream;
 };
-Result<StreamCommand> makeLibrary(const LibraryArguments &arguments, const LibraryPlace &place,
+Result<StreamCommand> makeLaunch(const DeviceLaunchCommand &command, const LaunchPlace &place,
+                                 RankDevice &rank);
+Result<StreamCommand> makeLibrary(const LibraryArguments &arguments, const LaunchPlace &place,
                                   RankDevice &rank);
-Result<StreamCommand> makeMatmul(const LibraryArguments &a, const LibraryPlace &place,
+Result<StreamCommand> makeMatmul(const LibraryArguments &a, const LaunchPlace &place,
                                  RankDevice &rank);
 /// A launch of encode, decode or decode_sum, without the place of its fault.
 struct CodecLaunch {
@@ -87,10 +88,36 @@ struct CodecLaunch {
   int64_t threads = 0;
 };
 Result<CodecLaunch> codecLaunch(const LibraryArguments &a);
-Result<StreamCommand> makeCodec(const LibraryArguments &a, const LibraryPlace &place,
+Result<StreamCommand> makeCodec(const LibraryArguments &a, const LaunchPlace &place,
                                 RankDevice &rank);
+/// The parameters of a launch of a generated kernel, without the place of its faults.
+struct LaunchParameters {
+  struct Codec {
+    size_t operand;
+    bool decodes;
+    library::Codec arguments;
+  };
+  std::vector<uint64_t> words; ///< addresses and strides
+  std::vector<Codec> codecs;   ///< of operands that are payloads
+  unsigned rows = 0;
+  std::vector<int> order; ///< of each parameter but the last: a codec, or -1 for the next word
+
+  /// Addresses of the parameters, which are valid while nothing is added.
+  std::vector<void *> addresses();
+};
+Result<LaunchParameters> launchParameters(const CudaKernel &kernel,
+                                          const DeviceLaunchCommand &command);
+/// What a fault of a payload says where a kernel may have several: the number of the command in its
+/// low 32 bits, and the operand above.
+constexpr uint64_t payloadFault(uint64_t number, size_t operand) {
+  return number | uint64_t(operand) << 32;
+}
+constexpr uint64_t commandOfFault(uint64_t fault) { return fault & UINT32_MAX; }
+constexpr size_t operandOfFault(uint64_t fault) { return static_cast<size_t>(fault >> 32); }
 /// What is wrong with the payload of a call that has a fault.
 Status payloadError(const LibraryCall &call, const library::Fault &fault);
+/// The same of a launch of a generated kernel, which names the operand.
+Status payloadError(const DeviceLaunchCommand &command, const library::Fault &fault);
 Result<StreamCommand> makeCopy(const CopyCommand &command, RankDevice &rank);
 /// Copies the bytes [range.begin, range.end) of the logical order.
 Result<StreamCommand> makeCopy(const StridedRuns &runs, const std::byte *source, std::byte *dest,

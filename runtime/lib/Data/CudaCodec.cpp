@@ -19,17 +19,17 @@ const char *elementOf(const Encoding &e) {
   case Encoding::Element::integer:
     return "int";
   case Encoding::Element::e4m3:
-    return "E4m3";
+    return "braid::codec::E4m3";
   case Encoding::Element::e5m2:
-    return "E5m2";
+    return "braid::codec::E5m2";
   case Encoding::Element::e3m2:
-    return "E3m2";
+    return "braid::codec::E3m2";
   case Encoding::Element::e2m3:
-    return "E2m3";
+    return "braid::codec::E2m3";
   case Encoding::Element::e2m1:
     break;
   }
-  return "E2m1";
+  return "braid::codec::E2m1";
 }
 
 const char *formOf(const Encoding &e) {
@@ -89,18 +89,24 @@ std::string CudaCodec::function() const {
   return result ? text + "_to_" + name(*result) : text;
 }
 
+std::string CudaCodec::encodingType() const {
+  return std::string("braid::codec::Encoding<") + elementOf(encoding) + ", " +
+         std::to_string(encoding.bits) + ", braid::codec::Form::" + formOf(encoding) +
+         ", braid::codec::Scale::" + scaleOf(encoding) + ", " + std::to_string(encoding.group) +
+         ", " + std::to_string(encoding.rotation) + ", " + (encoding.spikes ? "true" : "false") +
+         ">";
+}
+
+std::string CudaCodec::tensorType() const { return typeOf(tensor); }
+std::string CudaCodec::rowsType() const { return typeOf(result.value_or(tensor)); }
+
 std::string CudaCodec::source() const {
-  const std::string form = std::string("Encoding<") + elementOf(encoding) + ", " +
-                           std::to_string(encoding.bits) + ", Form::" + formOf(encoding) +
-                           ", Scale::" + scaleOf(encoding) + ", " + std::to_string(encoding.group) +
-                           ", " + std::to_string(encoding.rotation) + ", " +
-                           (encoding.spikes ? "true" : "false") + ">";
   // Without the 4, which allow 64 registers, ptxas spills some words to make do with fewer.
   return "// " + encoding.str() +
          "\nextern \"C\" __global__ void __launch_bounds__(braid::library::kThreads, 4)\n" +
-         function() + "(const braid::library::Codec a) {\n  using namespace braid::codec;\n  " +
-         (result ? "decode<" : "encode<") + form + ", " + typeOf(tensor) +
-         (result ? ", " + typeOf(*result) : "") + ">(a);\n}\n";
+         function() +
+         "(const braid::library::Codec a) {\n  braid::codec::" + (result ? "decode<" : "encode<") +
+         encodingType() + ", " + tensorType() + (result ? ", " + rowsType() : "") + ">(a);\n}\n";
 }
 
 } // namespace braid::runtime

@@ -7,6 +7,7 @@
 #include "Json.h"
 #include "braid/Base/StatusMacros.h"
 #include "braid/Program/Program.h"
+#include "braid/library_arguments.h"
 
 #include <set>
 
@@ -17,6 +18,7 @@ template <typename Io> static void fields(Io &io, CudaOperand &operand) {
   io.field("dtype", operand.dtype);
   io.field("shape", operand.shape);
   io.field("alignment", operand.alignment);
+  io.optional("codec", operand.codec);
 }
 
 template <typename Io> static void fields(Io &io, CudaKernel &kernel) {
@@ -62,6 +64,9 @@ Status verifyOperand(const CudaOperand &operand) {
   if (alignment < 1 || alignment > kMaxAlignment || (alignment & (alignment - 1)) != 0)
     return Status::error("'alignment' expects a power of two of at most ", kMaxAlignment, ", got ",
                          alignment);
+  if (!operand.codec.empty() && (!operand.isRow() || operand.shape.size() < 2))
+    return Status::error("'codec' expects a shape of rows and columns, got ",
+                         shapeString(operand.shape));
   return {};
 }
 
@@ -87,7 +92,10 @@ Status verifyKernel(const CudaKernel &kernel) {
 std::vector<size_t> CudaKernel::parameterBytes() const {
   std::vector<size_t> bytes;
   for (const CudaOperand &operand : operands)
-    bytes.insert(bytes.end(), 1 + operand.numStrides(), 8);
+    if (operand.codec.empty())
+      bytes.insert(bytes.end(), 1 + operand.numStrides(), 8);
+    else
+      bytes.push_back(sizeof(library::Codec));
   bytes.push_back(4);
   return bytes;
 }

@@ -25,6 +25,7 @@ struct DeviceLaunchCommand {
   uint32_t kernel; ///< of the program
   std::vector<Tensor> operands;
   int64_t rows;
+  std::vector<EncodedOperand> encoded; ///< those of the operands that are payloads
 };
 
 struct CollectiveCommand {

@@ -277,11 +277,10 @@ private:
       for (const auto &view : launch.operands)
         operands.push_back(tensor(frame, *view));
       const fb::KernelT &kernel = *in.program->kernels[launch.kernel];
-      if (!in.kernels && !kernel.codecs.empty())
-        return Status::error(
-            "has a kernel with encoded operands, which target 'cuda' does not run");
       if (!in.kernels) {
-        command.op = DeviceLaunchCommand{launch.kernel, std::move(operands), launch.rows};
+        std::vector<EncodedOperand> encoded = encodedOperands(kernel, operands, launch.rows);
+        command.op = DeviceLaunchCommand{launch.kernel, std::move(operands), launch.rows,
+                                         std::move(encoded)};
         return {};
       }
       if (in.times) {

@@ -6,13 +6,12 @@
 // CHECK:      // int8:128
 // CHECK-NEXT: extern "C" __global__ void __launch_bounds__(braid::library::kThreads, 4)
 // CHECK-NEXT: braid_decode_int8_128_of_f32_to_bf16(const braid::library::Codec a) {
-// CHECK-NEXT:   using namespace braid::codec;
-// CHECK-NEXT:   decode<Encoding<int, 8, Form::asymmetric, Scale::f16, 128, 0, false>, float, braid::bf16>(a);
+// CHECK-NEXT:   braid::codec::decode<braid::codec::Encoding<int, 8, braid::codec::Form::asymmetric, braid::codec::Scale::f16, 128, 0, false>, float, braid::bf16>(a);
 // CHECK-NEXT: }
 // CHECK:      braid_decode_int8_128_of_f32_to_f32(
 // CHECK:      // fp8e4m3:64+bf16-scale+hadamard32+spikes
 // CHECK:      braid_encode_fp8e4m3_64_bf16_scale_hadamard32_spikes_of_bf16(
-// CHECK:        encode<Encoding<E4m3, 8, Form::scaled, Scale::bf16, 64, 32, true>, braid::bf16>(a);
+// CHECK:        braid::codec::encode<braid::codec::Encoding<braid::codec::E4m3, 8, braid::codec::Form::scaled, braid::codec::Scale::bf16, 64, 32, true>, braid::bf16>(a);
 // CHECK:      braid_encode_int8_128_of_f32(
 // CHECK-NOT:  __global__
 // The first scalar is the code of the encoding (braid/Base/Encoding.h).

@@ -64,17 +64,9 @@ std::string accessesOf(const std::string &name, const library::Codec &a, bool de
     return "'" + name + "' of " + std::to_string(rows) + " rows expects " + std::to_string(needed) +
            " blocks of " + std::to_string(library::kThreads) + " threads, got " +
            std::to_string(grid) + " of " + std::to_string(block);
-  runtime::Result<PayloadLayout> layout =
-      PayloadLayout::of(kind.encoding, kind.type, a.rows, a.columns, a.parts);
-  if (!layout.ok() || layout->rowBytes != a.payloadRowBytes || layout->partBytes != a.partBytes ||
-      layout->groupHeaderBytes != a.groupHeaderBytes || layout->groups != a.groups)
-    return "'" + name + "' has other sizes than its payload";
   const int64_t size = runtime::byteSize(kind.result);
   addRows(accesses, decodes, a.tensor, {a.rows, a.columns}, {a.rowBytes, size}, size);
-  addRows(accesses, !decodes, a.payload, {parts, a.partBytes}, {a.partStride, 1}, 1);
-  if (decodes)
-    addRows(accesses, true, a.fault, {1}, {sizeof(library::Fault)}, sizeof(library::Fault));
-  return {};
+  return payloadAccesses(name, a, decodes, accesses);
 }
 
 std::vector<float> rowAt(const library::Codec &a, DType type, int64_t row) {
@@ -201,6 +193,21 @@ LibraryKernel make(const std::string &name, bool decodes) {
 }
 
 } // namespace
+
+std::string payloadAccesses(const std::string &name, const library::Codec &a, bool decodes,
+                            std::vector<Access> &accesses) {
+  const Kind kind = Kind::of(a, name);
+  const runtime::Result<PayloadLayout> layout =
+      PayloadLayout::of(kind.encoding, kind.type, a.rows, a.columns, a.parts);
+  if (!layout.ok() || layout->rowBytes != a.payloadRowBytes || layout->partBytes != a.partBytes ||
+      layout->groupHeaderBytes != a.groupHeaderBytes || layout->groups != a.groups)
+    return "'" + name + "' has other sizes than its payload";
+  addRows(accesses, !decodes, a.payload, {int64_t(a.parts) * a.senders, a.partBytes},
+          {a.partStride, 1}, 1);
+  if (decodes)
+    addRows(accesses, true, a.fault, {1}, {sizeof(library::Fault)}, sizeof(library::Fault));
+  return {};
+}
 
 const LibraryKernel *findCodecKernel(const std::string &name) {
   static std::map<std::string, LibraryKernel> &kernels = *new std::map<std::string, LibraryKernel>;

@@ -100,6 +100,16 @@ std::string accessesOf(const Kernel &kernel, unsigned grid, unsigned block, unsi
   size_t at = 0;
   for (size_t i = 0; i < table.operands.size(); ++i) {
     const runtime::CudaOperand &operand = table.operands[i];
+    const bool writes = i + static_cast<size_t>(table.outputs) >= table.operands.size();
+    if (!operand.codec.empty()) {
+      library::Codec codec;
+      std::memcpy(&codec, parameters[at++], sizeof codec);
+      if (std::string problem = payloadAccesses(kernel.name + "', operand '" + operand.name, codec,
+                                                !writes, accesses);
+          !problem.empty())
+        return problem;
+      continue;
+    }
     const auto alignment = static_cast<uint64_t>(operand.alignment);
     const int64_t size = runtime::byteSize(operand.dtype);
     uint64_t data;
@@ -116,7 +126,6 @@ std::string accessesOf(const Kernel &kernel, unsigned grid, unsigned block, unsi
     if (!aligned)
       return "'" + kernel.name + "' expects operand '" + operand.name + "' aligned to " +
              std::to_string(alignment) + " bytes";
-    const bool writes = i + static_cast<size_t>(table.outputs) >= table.operands.size();
     addRows(accesses, writes, reinterpret_cast<const void *>(data), shape, strides, size);
   }
   return {};

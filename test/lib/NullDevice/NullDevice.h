@@ -14,6 +14,7 @@
 
 #include "../../../runtime/lib/Cuda/Blas.h"
 #include "../../../runtime/lib/Cuda/Nccl.h"
+#include "braid/library_arguments.h"
 
 #include <deque>
 #include <functional>
@@ -209,6 +210,10 @@ struct LibraryKernel {
 const LibraryKernel *findLibraryKernel(const std::string &name);
 /// The same for a kernel of codec.cuh.
 const LibraryKernel *findCodecKernel(const std::string &name);
+/// Adds the accesses of `name` to a payload, and to the record of its faults. Returns what is wrong
+/// with it, or empty.
+std::string payloadAccesses(const std::string &name, const library::Codec &codec, bool decodes,
+                            std::vector<Access> &accesses);
 
 } // namespace braid::null
 #endif // BRAID_TEST_NULLDEVICE_H

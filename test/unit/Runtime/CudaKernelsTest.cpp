@@ -52,6 +52,23 @@ TEST(CudaLaunchTable, ComesBackFromJson) {
   EXPECT_FALSE(kernel.operands[1].isRow());
 }
 
+/// A payload is handed over with what is needed to decode or encode it.
+TEST(CudaLaunchTable, HasCodecs) {
+  CudaLaunchTable table = sampleTable();
+  CudaOperand &y = table.kernels[0].operands[2];
+  y.codec = "braid_encode_int8_128_of_f32";
+  EXPECT_EQ(y.numStrides(), 0u);
+  EXPECT_EQ(table.kernels[0].parameterBytes(), (std::vector<size_t>{8, 8, 8, 8, 160, 4}));
+  Result<CudaLaunchTable> read = CudaLaunchTable::fromJson(table.toJson());
+  ASSERT_OK(read);
+  EXPECT_EQ(read->kernels[0].operands[2].codec, y.codec);
+  EXPECT_EQ(read->kernels[0].operands[0].codec, "");
+  y.shape = {8};
+  EXPECT_ERROR(
+      CudaLaunchTable::fromJson(table.toJson()).status(),
+      "kernel 'gelu': operand 2 'y': 'codec' expects a shape of rows and columns, got [8]");
+}
+
 TEST(CudaLaunchTable, SaysWhatIsWrong) {
   auto spoiled = [](auto spoil) {
     CudaLaunchTable table = sampleTable();

@@ -5,7 +5,8 @@
 //
 // The kernels that encode and decode payloads on a GPU. The code of a program has one for each
 // encoding and type that it uses, which the compiler makes of runtime/kernels/cuda/braid/codec.cuh;
-// the executor finds it by its name.
+// the executor finds it by its name. A kernel of rows may do its work instead, for an operand
+// (codec_rows.cuh).
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_RUNTIME_CUDACODEC_H
@@ -32,6 +33,11 @@ struct CudaCodec {
   std::string function() const;
   /// The definition of the function, for a source that includes braid/codec.cuh.
   std::string source() const;
+  /// The encoding, the type of the tensor that is or was encoded, and that of the rows that are
+  /// encoded or result, in CUDA C++.
+  std::string encodingType() const;
+  std::string tensorType() const;
+  std::string rowsType() const;
 };
 
 } // namespace braid::runtime

@@ -33,16 +33,20 @@ struct CudaOperand {
   std::vector<int64_t> shape;
   /// The address is a multiple of this many bytes, a power of two, and so is every stride.
   int64_t alignment = 1;
+  /// Of a payload, which the function decodes or encodes itself: the name of the kernel that does
+  /// nothing else (CudaCodec::function). Type and shape are those of the rows, which are in no
+  /// memory. Empty: the operand is in memory as it is.
+  std::string codec = {};
 
   bool isRow() const { return !shape.empty() && shape[0] == kLaunchRows; }
   /// Strides that are handed over: all but the last dimension's.
-  size_t numStrides() const { return shape.empty() ? 0 : shape.size() - 1; }
+  size_t numStrides() const { return shape.empty() || !codec.empty() ? 0 : shape.size() - 1; }
 };
 
 /// How one function is launched: `function(address, strides..., address, strides..., rows)`, for
 /// each operand its address (8 bytes) and then its strides in elements (8 bytes each), outermost
-/// first; at the end the rows (4 bytes). Blocks are one-dimensional; there are
-/// ceil(rows * itemsPerRow / itemsPerBlock) of them.
+/// first, or of a payload a library::Codec; at the end the rows (4 bytes). Blocks are
+/// one-dimensional; there are ceil(rows * itemsPerRow / itemsPerBlock) of them.
 struct CudaKernel {
   std::string symbol;                ///< of the program's kernel (program.fbs)
   std::string function;              ///< in the code, not mangled

@@ -43,7 +43,7 @@ __device__ __forceinline__ void load_octet(const T *from, int count, bool aligne
     x[i] = count > 0 ? as_float(from[i < count ? i : 0]) : 0.0f;
 }
 
-template <class T>
+template <bool Shared = false, class T>
 __device__ __forceinline__ void store_octet(T *to, int count, bool aligned,
                                             const float (&x)[octet]) {
   if (count == octet && aligned) {
@@ -51,7 +51,10 @@ __device__ __forceinline__ void store_octet(T *to, int count, bool aligned,
 #pragma unroll
     for (int i = 0; i < octet; ++i)
       v[i] = cast<T>(x[i]);
-    store(to, v);
+    if constexpr (Shared)
+      store_shared(to, v);
+    else
+      store(to, v);
     return;
   }
 #pragma unroll

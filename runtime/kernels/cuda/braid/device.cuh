@@ -74,6 +74,7 @@ template <int Bytes> __device__ __forceinline__ void load_word(void *to, const v
   using W = typename word<Bytes>::type;
   *static_cast<W *>(to) = *static_cast<const W *>(from);
 }
+/// To global memory.
 template <int Bytes> __device__ __forceinline__ void store_word(void *to, const void *from) {
   using W = typename word<Bytes>::type;
   const W value = *static_cast<const W *>(from);
@@ -87,5 +88,9 @@ template <int Bytes> __device__ __forceinline__ void store_word(void *to, const 
                  : "memory");
   else
     *static_cast<W *>(to) = value;
+}
+template <int Bytes> __device__ __forceinline__ void store_shared_word(void *to, const void *from) {
+  using W = typename word<Bytes>::type;
+  *static_cast<W *>(to) = *static_cast<const W *>(from);
 }
 } // namespace braid

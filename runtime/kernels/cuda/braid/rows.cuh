@@ -68,12 +68,15 @@ template <int Columns, int Vec, int Threads> struct Map {
   static __device__ __forceinline__ bool first() { return column(0) == 0; }
 };
 
-/// Each warp has one row, each block Threads / 32 rows.
+/// Each warp has one row, each block Threads / 32 rows. `warps` is the number that have a row,
+/// `rows` the number that a block has.
 template <int Columns, int Vec, int Threads> struct WarpRow {
+  static constexpr int columns = Columns, warps = 1, rows = Threads / 32;
   static constexpr int steps = (Columns / Vec + 31) / 32;
   static __device__ __forceinline__ unsigned row() {
     return blockIdx.x * (Threads / 32) + threadIdx.x / 32;
   }
+  static __device__ __forceinline__ unsigned row_in_block() { return threadIdx.x / 32; }
   static __device__ __forceinline__ int column(int step) {
     return (step * 32 + threadIdx.x % 32) * Vec;
   }
@@ -85,8 +88,10 @@ template <int Columns, int Vec, int Threads> struct WarpRow {
 
 /// Each block has one row.
 template <int Columns, int Vec, int Threads> struct BlockRow {
+  static constexpr int columns = Columns, warps = Threads / 32, rows = 1;
   static constexpr int steps = (Columns / Vec + Threads - 1) / Threads;
   static __device__ __forceinline__ unsigned row() { return blockIdx.x; }
+  static __device__ __forceinline__ unsigned row_in_block() { return 0; }
   static __device__ __forceinline__ int column(int step) {
     return (step * Threads + threadIdx.x) * Vec;
   }

@@ -35,4 +35,13 @@ template <class T, int N> __device__ __forceinline__ void store(T *to, const vec
     store_word<bytes>(reinterpret_cast<char *>(to) + i * bytes,
                       reinterpret_cast<const char *>(&value) + i * bytes);
 }
+/// The same, to shared memory.
+template <class T, int N>
+__device__ __forceinline__ void store_shared(T *to, const vec<T, N> &value) {
+  constexpr int bytes = alignof(vec<T, N>);
+#pragma unroll
+  for (int i = 0; i < int(sizeof(value)) / bytes; ++i)
+    store_shared_word<bytes>(reinterpret_cast<char *>(to) + i * bytes,
+                             reinterpret_cast<const char *>(&value) + i * bytes);
+}
 } // namespace braid

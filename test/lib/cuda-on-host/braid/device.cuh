@@ -52,8 +52,21 @@ template <int Bytes> void load_word(void *to, const void *from) {
   check_aligned<Bytes>(from);
   std::memcpy(to, from, Bytes);
 }
+inline bool is_shared(const void *address) {
+  return address >= __start_braid_shared && address < __stop_braid_shared;
+}
 template <int Bytes> void store_word(void *to, const void *from) {
   check_aligned<Bytes>(to);
+  if (is_shared(to))
+    on_host::running->fail(on_host::running->thread(threadIdx.x) +
+                           " stores to shared memory as if it were global");
+  std::memcpy(to, from, Bytes);
+}
+template <int Bytes> void store_shared_word(void *to, const void *from) {
+  check_aligned<Bytes>(to);
+  if (!is_shared(to))
+    on_host::running->fail(on_host::running->thread(threadIdx.x) +
+                           " stores to global memory as if it were shared");
   std::memcpy(to, from, Bytes);
 }
 } // namespace braid

@@ -8,6 +8,7 @@
 // not change, with threads in several random orders, each time over what the last launch left.
 //
 //===----------------------------------------------------------------------===//
+#include "CodecMemory.h"
 #include "KernelCheck.h"
 
 #include "runtime/lib/Cuda/StreamCommand.h"
@@ -110,48 +111,6 @@ public:
   std::unique_ptr<test::HostKernels> kernels;
 };
 
-/// The same call by the CPU's codec. Its error is the one of a command without a name.
-Status runOnCpu(const LibraryArguments &a) {
-  CpuResources resources;
-  resources.threads = 1;
-  ASSIGN_OR_RETURN(const LibraryCommand command, resolveLibrary(a, resources));
-  Bench bench(1, vectorKernels());
-  command->run(Command(), bench.context);
-  return bench.control.failed() ? bench.control.failure() : Status();
-}
-std::string ofCpu(const std::string &message) {
-  return "rank 0: " + describe(Command()) + ": " + message;
-}
-
-/// Bytes at an address that is `over` beyond a multiple of 64. Those around them must not change.
-class Bytes {
-public:
-  Bytes(size_t size, size_t over) : memory(size + 192, 0xEE) {
-    const size_t misaligned = reinterpret_cast<uintptr_t>(memory.data()) % 64;
-    begin = 64 + (64 - misaligned) % 64 + over;
-  }
-  uint8_t *data() { return memory.data() + begin; }
-  std::byte *bytes() { return reinterpret_cast<std::byte *>(data()); }
-  /// Where the same bytes are in both, with what surrounds them.
-  std::vector<uint8_t> all() const {
-    return {memory.begin() + static_cast<std::ptrdiff_t>(begin) - 64, memory.end() - 64};
-  }
-
-private:
-  std::vector<uint8_t> memory;
-  size_t begin;
-};
-
-std::string differenceOf(const Bytes &got, const Bytes &expected) {
-  const std::vector<uint8_t> a = got.all(), b = expected.all();
-  size_t count = std::min(a.size(), b.size());
-  for (size_t i = 0; i < count; ++i)
-    if (a[i] != b[i])
-      return "byte " + std::to_string(static_cast<int64_t>(i) - 64) + " is " +
-             std::to_string(a[i]) + " instead of " + std::to_string(b[i]);
-  return {};
-}
-
 struct Form {
   std::vector<int64_t> leading; ///< dimensions
   int64_t parts, gap, over;     ///< bytes beyond an aligned address, of tensor and payload
@@ -173,14 +132,14 @@ struct Operands {
   }
   int64_t rowStride() const { return columns + form.gap; }
   int64_t partStride() const { return layout.partBytes + form.gap + form.over; }
-  Bytes tensorBytes(DType of) const {
+  GuardedBytes tensorBytes(DType of) const {
     return {static_cast<size_t>(rows * rowStride() * byteSize(of)),
             static_cast<size_t>(form.over * byteSize(of))};
   }
-  Bytes payloadBytes() const {
+  GuardedBytes payloadBytes() const {
     return {static_cast<size_t>(form.parts * partStride()), static_cast<size_t>(form.over)};
   }
-  Tensor tensor(Bytes &bytes, DType of) const {
+  Tensor tensor(GuardedBytes &bytes, DType of) const {
     std::vector<int64_t> shape = form.leading, strides(shape.size() + 1, 1);
     shape.push_back(columns);
     int64_t next = rowStride();
@@ -188,10 +147,10 @@ struct Operands {
       strides[d] = next;
     return {bytes.bytes(), of, shape, strides};
   }
-  Tensor payload(Bytes &bytes) const {
+  Tensor payload(GuardedBytes &bytes) const {
     return {bytes.bytes(), DType::i8, {form.parts, layout.partBytes}, {partStride(), 1}};
   }
-  void fill(Bytes &bytes, Input input, std::mt19937 &random) const {
+  void fill(GuardedBytes &bytes, Input input, std::mt19937 &random) const {
     for (int64_t r = 0; r < rows; ++r) {
       const std::vector<uint8_t> row = stored(type, inputOf(input, type, columns, random));
       std::memcpy(bytes.data() + r * rowStride() * byteSize(type), row.data(), row.size());
@@ -207,8 +166,8 @@ struct Operands {
 /// Runs a call of which `out` is the result on the CPU, and on the device several times over what
 /// the last one left.
 void expectTheCpus(const HostCodecs &codecs, const char *kernel, const Tensor &in,
-                   const Tensor &outOnCpu, Bytes &expected, const Tensor &outOnDevice, Bytes &got,
-                   const std::vector<int64_t> &integers) {
+                   const Tensor &outOnCpu, GuardedBytes &expected, const Tensor &outOnDevice,
+                   GuardedBytes &got, const std::vector<int64_t> &integers) {
   ASSERT_OK(runOnCpu(call(kernel, {&in, &outOnCpu}, integers)));
   for (uint64_t seed : {1, 2}) {
     SCOPED_TRACE(::testing::Message() << kernel << ", order " << seed);
@@ -225,12 +184,12 @@ void check(const HostCodecs &codecs, const Kind &kind, int64_t columns, const Fo
                << ", " << o.rows << " rows of " << columns << " in " << form.parts << " parts, gap "
                << form.gap << ", over " << form.over << ", input " << static_cast<int>(input));
   const int64_t code = kind.encoding.code(), type = static_cast<int64_t>(kind.type);
-  Bytes x = o.tensorBytes(kind.type), expected = o.payloadBytes(), got = o.payloadBytes();
+  GuardedBytes x = o.tensorBytes(kind.type), expected = o.payloadBytes(), got = o.payloadBytes();
   o.fill(x, input, random);
   const Tensor in = o.tensor(x, kind.type), payload = o.payload(expected), made = o.payload(got);
   ASSERT_NO_FATAL_FAILURE(
       expectTheCpus(codecs, "encode", in, payload, expected, made, got, {code}));
-  Bytes y = o.tensorBytes(kind.out), z = o.tensorBytes(kind.out);
+  GuardedBytes y = o.tensorBytes(kind.out), z = o.tensorBytes(kind.out);
   const Tensor out = o.tensor(y, kind.out), decoded = o.tensor(z, kind.out);
   ASSERT_NO_FATAL_FAILURE(
       expectTheCpus(codecs, "decode", payload, out, y, decoded, z, {code, type, 0}));
@@ -242,7 +201,7 @@ void check(const HostCodecs &codecs, const Kind &kind, int64_t columns, const Fo
   if (sum.layout.partBytes != o.layout.partBytes || o.layout.rowsOf(form.parts - 1) == 0 ||
       o.layout.rowsOf(form.parts - 1) != o.layout.rowsPerPart)
     return;
-  Bytes s = sum.tensorBytes(kind.out), t = sum.tensorBytes(kind.out);
+  GuardedBytes s = sum.tensorBytes(kind.out), t = sum.tensorBytes(kind.out);
   const Tensor total = sum.tensor(s, kind.out), added = sum.tensor(t, kind.out);
   expectTheCpus(codecs, "decode_sum", payload, total, s, added, t, {code, type, form.parts});
 }
@@ -307,7 +266,8 @@ TEST(CudaCodecs, AnyBytesDecodeAsOnTheCpu) {
       SCOPED_TRACE(::testing::Message() << kind.encoding.str() << " to " << name(kind.out) << ", "
                                         << columns << " columns, seed 52");
       const Operands o(kind, columns, {{6}, 2, 0, 0});
-      Bytes bytes = o.payloadBytes(), y = o.tensorBytes(kind.out), z = o.tensorBytes(kind.out);
+      GuardedBytes bytes = o.payloadBytes(), y = o.tensorBytes(kind.out),
+                   z = o.tensorBytes(kind.out);
       for (int64_t i = 0; i < o.form.parts * o.partStride(); ++i)
         bytes.data()[i] = static_cast<uint8_t>(random() % 5 == 0 ? 0xff : random());
       for (int64_t part = 0; part < 2; ++part)
@@ -338,8 +298,8 @@ TEST(CudaCodecs, TellWhatIsWrongAsTheCpu) {
   ASSERT_TRUE(codecs.kernels);
   const Operands o(kind, 40, {{6}, 3, 0, 0}), sum(kind, 40, {{2}, 1, 0, 0});
   std::mt19937 random(53);
-  Bytes x = o.tensorBytes(DType::f32), bytes = o.payloadBytes(), y = o.tensorBytes(DType::f32),
-        s = sum.tensorBytes(DType::f32);
+  GuardedBytes x = o.tensorBytes(DType::f32), bytes = o.payloadBytes(),
+               y = o.tensorBytes(DType::f32), s = sum.tensorBytes(DType::f32);
   o.fill(x, Input::normal, random);
   const Tensor in = o.tensor(x, DType::f32), payload = o.payload(bytes),
                out = o.tensor(y, DType::f32), total = sum.tensor(s, DType::f32);
@@ -403,7 +363,7 @@ TEST(CudaCodecs, TellWhatIsWrongAsTheCpu) {
   ASSERT_OK(codecs.run(encode, 1));
   std::fill_n(bytes.data() + part1, part1, uint8_t(0));
   EXPECT_ERROR(codecs.run(decode, 1), "part 1: expects a payload that begins with 0x5142, got 0");
-  Bytes z = o.tensorBytes(DType::f32);
+  GuardedBytes z = o.tensorBytes(DType::f32);
   const Tensor decoded = o.tensor(z, DType::f32);
   expectTheCpus(codecs, "decode", payload, out, y, decoded, z, {code, 0, 1});
   for (size_t i = 0; i < 2 * 40 * 4; ++i)
@@ -416,7 +376,8 @@ TEST(CudaCodecs, TellOfPartsWithoutRows) {
   const HostCodecs codecs({kind});
   ASSERT_TRUE(codecs.kernels);
   const Operands o(kind, 8, {{1}, 300, 0, 0});
-  Bytes x = o.tensorBytes(DType::f32), bytes = o.payloadBytes(), y = o.tensorBytes(DType::f32);
+  GuardedBytes x = o.tensorBytes(DType::f32), bytes = o.payloadBytes(),
+               y = o.tensorBytes(DType::f32);
   std::mt19937 random(54);
   o.fill(x, Input::normal, random);
   const Tensor in = o.tensor(x, DType::f32), payload = o.payload(bytes),

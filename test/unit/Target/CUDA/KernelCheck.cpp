@@ -349,7 +349,9 @@ void braid::test::compileForGPUs(const std::string &source, const std::vector<st
       ASSERT_TRUE(usage != binary->usage.end()) << kernel;
       if (!tightly)
         continue;
-      EXPECT_EQ(usage->spillStoreBytes + usage->spillLoadBytes + usage->stackBytes, 0) << kernel;
+      EXPECT_EQ(usage->spillStoreBytes + usage->spillLoadBytes + usage->stackBytes, 0)
+          << kernel << ": stores " << usage->spillStoreBytes << ", loads " << usage->spillLoadBytes
+          << ", stack " << usage->stackBytes << ", of " << usage->registers << " registers";
       EXPECT_LE(usage->registers, 64) << kernel;
     }
   }
