@@ -47,16 +47,20 @@ func.func @main(%a: tensor<2x6x256xf32> {nn.name = "a", comm.sharding = #comm.sh
   // CHECK: %[[P:.*]] = nn.encode %[[A0]] as <"int8:128"> : tensor<1x6x256xf32> -> tensor<1x3x544xi8>
   // CHECK: comm.all_to_all(%[[P]]) split 1 concat 0 over <@mesh, {tp}> role "a/chunk#0" : tensor<1x3x544xi8> -> tensor<3x1x544xi8>
   // CHECK: role "a/chunk#1"
-  // CHECK: %[[R0:.*]] = nn.decode %{{.*}} : tensor<3x1x544xi8> -> tensor<3x1x2x256xf32>
-  // CHECK: %[[R1:.*]] = nn.decode
-  // CHECK: %[[R:.*]] = nn.concat %[[R0]], %[[R1]] dim 1 : {{.*}} -> tensor<3x2x2x256xf32>
+  // where that of each rank is decoded by itself, as the rows of a chunk are not equally far apart,
+  // CHECK: %[[Q2:.*]] = nn.slice %{{.*}} dim 0 from 2 size 1 : tensor<3x1x544xi8> -> tensor<1x1x544xi8>
+  // CHECK: %[[D2:.*]] = nn.decode %[[Q2]] as <"int8:128"> of f32 : tensor<1x1x544xi8> -> tensor<1x1x2x256xf32>
+  // CHECK: %[[R0:.*]] = nn.concat %{{.*}}, %{{.*}}, %[[D2]] dim 0 : {{.*}} -> tensor<3x1x2x256xf32>
+  // CHECK: %[[R:.*]] = nn.concat %[[R0]], %{{.*}} dim 1 : {{.*}} -> tensor<3x2x2x256xf32>
   // CHECK: tensor.collapse_shape %[[R]] {{\[\[}}0, 1], [2], [3{{\]\]}} : tensor<3x2x2x256xf32> into tensor<6x2x256xf32>
   // REMARK: comm.all_to_all 'a': encoded as int8:128: payloads of {{.*}}, in 2 chunks of at least 192 bytes of payload
   %ya = comm.all_to_all(%a) split 1 concat 0 over <@mesh, {tp}> role "a" {comm.encoding = #comm.encoding<"int8:128">} : tensor<2x6x256xf32> -> tensor<6x2x256xf32>
-  // the one that is split, which is apart for each rank,
+  // the one that is split, where the part of each rank is encoded by itself,
   // CHECK: %[[S:.*]] = tensor.expand_shape %[[B]] {{\[\[}}0], [1, 2], [3], [4{{\]\]}} output_shape [1, 3, 3, 2, 64]
-  // CHECK: nn.slice %[[S]] dim 2 from 0 size 1 : tensor<1x3x3x2x64xf32> -> tensor<1x3x1x2x64xf32>
-  // CHECK: nn.encode %{{.*}} : tensor<1x3x1x2x64xf32> -> tensor<1x3x1x160xi8>
+  // CHECK: %[[B0:.*]] = nn.slice %[[S]] dim 2 from 0 size 1 : tensor<1x3x3x2x64xf32> -> tensor<1x3x1x2x64xf32>
+  // CHECK: %[[B02:.*]] = nn.slice %[[B0]] dim 1 from 2 size 1 : tensor<1x3x1x2x64xf32> -> tensor<1x1x1x2x64xf32>
+  // CHECK: %[[P2:.*]] = nn.encode %[[B02]] as <"int8:128"> : tensor<1x1x1x2x64xf32> -> tensor<1x1x1x160xi8>
+  // CHECK: nn.concat %{{.*}}, %{{.*}}, %[[P2]] dim 1 : {{.*}} -> tensor<1x3x1x160xi8>
   // CHECK: comm.all_to_all(%{{.*}}) split 1 concat 2 {{.*}} role "b/chunk#0" : tensor<1x3x1x160xi8> -> tensor<1x1x3x160xi8>
   // CHECK: role "b/chunk#2"
   // CHECK: nn.decode %{{.*}} : tensor<1x1x3x160xi8> -> tensor<1x1x6x64xf32>
@@ -78,7 +82,7 @@ func.func @main(%a: tensor<2x6x256xf32> {nn.name = "a", comm.sharding = #comm.sh
   // CHECK: %[[S:.*]] = tensor.expand_shape %[[E]] {{\[\[}}0], [1, 2{{\]\]}} output_shape [4, 3, 256]
   // CHECK: nn.slice %[[S]] dim 0 from 0 size 1 : tensor<4x3x256xf32> -> tensor<1x3x256xf32>
   // CHECK: comm.all_to_all(%{{.*}}) split 1 concat 0 {{.*}} role "e/chunk#0" : tensor<1x3x288xi8> -> tensor<3x1x288xi8>
-  // CHECK: nn.decode %{{.*}} : tensor<3x1x288xi8> -> tensor<3x1x256xf32>
+  // CHECK: nn.decode %{{.*}} : tensor<1x1x288xi8> -> tensor<1x1x256xf32>
   // CHECK: nn.concat {{.*}} dim 1 : {{.*}} -> tensor<3x4x256xf32>
   // CHECK: tensor.collapse_shape %{{.*}} : tensor<3x4x256xf32> into tensor<12x256xf32>
   %ye = comm.all_to_all(%e) split 1 concat 0 over <@mesh, {tp}> role "e" {comm.encoding = #comm.encoding<"int8:128">} : tensor<4x768xf32> -> tensor<12x256xf32>
@@ -93,7 +97,7 @@ func.func @main(%a: tensor<2x6x256xf32> {nn.name = "a", comm.sharding = #comm.sh
   // CHECK: %[[S:.*]] = tensor.expand_shape %[[B]] {{.*}} output_shape [1, 3, 3, 2, 64]
   // CHECK: nn.slice %[[S]] dim 2 from 0 size 1 : tensor<1x3x3x2x64xf32> -> tensor<1x3x1x2x64xf32>
   // CHECK: comm.all_to_all(%{{.*}}) split 1 concat 1 {{.*}} role "g/chunk#0" : tensor<1x3x160xi8> -> tensor<1x3x160xi8>
-  // CHECK: nn.decode %{{.*}} : tensor<1x3x160xi8> -> tensor<1x3x1x2x64xf32>
+  // CHECK: nn.decode %{{.*}} : tensor<1x1x160xi8> -> tensor<1x1x1x2x64xf32>
   // CHECK: nn.concat {{.*}} dim 2 : {{.*}} -> tensor<1x3x3x2x64xf32>
   // CHECK: tensor.collapse_shape %{{.*}} {{\[\[}}0], [1, 2], [3], [4{{\]\]}}
   %g = comm.all_to_all(%b) split 1 concat 1 over <@mesh, {tp}> role "g" {comm.encoding = #comm.encoding<"int8:128">} : tensor<1x9x2x64xf32> -> tensor<1x9x2x64xf32>

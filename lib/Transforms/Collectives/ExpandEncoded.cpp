@@ -245,9 +245,10 @@ private:
       SmallVector<Type> types;
       chunks.forValues(values, chunk, [&](size_t i, RankedTensorType type) {
         const bool isApart = type.getRank() > tensorOf(exchange.getInputs()[i]).getRank();
-        payloads.push_back(
-            encode(chunks.slice(values[i], chunk), encodings.gather,
-                   partsTo(isApart ? mergedType(type, split) : type, inner, pieces)));
+        const auto parts = partsTo(isApart ? mergedType(type, split) : type, inner, pieces);
+        Value part = chunks.slice(values[i], chunk);
+        payloads.push_back(isCut(i) && dims[i] == split ? encodePieces(part, split, parts)
+                                                        : encode(part, encodings.gather, parts));
         types.push_back(gatheredType(shardType(payloads.back().getType(), split, n), concat, n));
       });
       auto sent = AllToAllOp::create(builder, loc, types, payloads, split, concat,
@@ -264,10 +265,13 @@ private:
           const int64_t size = part.getDimSize(values[i].along);
           type = withSize(type, dims[i], dims[i] == concat ? n * size : size);
         }
-        if (isLast(output, concat) || (isCut(i) && dims[i] == concat))
+        const bool cutsJoined = isCut(i) && dims[i] == concat;
+        if (isLast(output, concat) || cutsJoined)
           type = splitType(type, concat, n);
-        decoded[i].push_back(
-            decode(payloads.consume_front(), encodings.gather, type.getElementType(), type));
+        Value payload = payloads.consume_front();
+        decoded[i].push_back(cutsJoined
+                                 ? decodePieces(payload, type, concat)
+                                 : decode(payload, encodings.gather, type.getElementType(), type));
       });
     };
     chunks.inOrder(send, take);
@@ -275,6 +279,30 @@ private:
       results.push_back(mergeDim(builder, loc, chunks.join(parts, dim == concat ? dim + 1 : dim),
                                  concat, tensorOf(output)));
     return success();
+  }
+
+  /// A codec takes rows that are equally far apart. Those of a chunk are not where they are some of
+  /// each of n pieces along a dimension. Where nothing is before it, each piece is encoded, or
+  /// decoded, where it is, by itself; otherwise the rows will be copied.
+  Value encodePieces(Value value, int64_t dim, SmallVector<int64_t> parts) {
+    if (product(tensorOf(value).getShape().take_front(dim)) != 1)
+      return encode(value, encodings.gather, parts);
+    parts[dim] /= n;
+    SmallVector<Value> pieces;
+    for (int64_t piece = 0; piece < n; ++piece)
+      pieces.push_back(
+          encode(nn::SliceOp::create(builder, loc, value, dim, piece, 1), encodings.gather, parts));
+    return chunks.join(pieces, dim);
+  }
+  Value decodePieces(Value payload, RankedTensorType type, int64_t dim) {
+    if (product(type.getShape().take_front(dim)) != 1)
+      return decode(payload, encodings.gather, type.getElementType(), type);
+    const int64_t size = tensorOf(payload).getDimSize(dim) / n;
+    SmallVector<Value> pieces;
+    for (int64_t piece = 0; piece < n; ++piece)
+      pieces.push_back(decode(nn::SliceOp::create(builder, loc, payload, dim, piece * size, size),
+                              encodings.gather, type.getElementType(), withSize(type, dim, 1)));
+    return chunks.join(pieces, dim);
   }
 
   /// Each row of a block travels by itself, as any number of them may. How many is known at run
