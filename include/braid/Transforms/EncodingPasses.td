@@ -83,8 +83,8 @@ def ExpandEncoded : Pass<"braid-expand-encoded", "::mlir::ModuleOp"> {
     A collective of much payload is cut at whole rows into chunks, each with at least `message-bytes` of payload for every rank
     in either half, so that links carry one chunk while others are encoded, added and decoded. At most four
     chunks are sent ahead of the one that is added, and a chunk is decoded four behind it. Each has equally many rows for every rank to add, so the bits
-    are those of one chunk. Chunks are slices and concatenations. These move no data where the rows of a chunk are equally far apart, and
-    are copied for the codec where they are not.
+    are those of one chunk. Chunks are slices and concatenations, which move no data: where a chunk has rows of a piece for each rank, each piece has
+    an encode or a decode of its own. Only where other dimensions are before the pieces, its rows are copied for the codec.
 
     With `message-bytes=1024`, what is done with a tensor<16x256xf32> in 8 bits:
     ```mlir

@@ -144,7 +144,9 @@ private:
       SmallVector<Type> types;
       chunks.forValues(values, chunk, [&](size_t i, RankedTensorType) {
         Value part = chunks.slice(values[i], chunk);
-        payloads.push_back(encode(part, encodings.reduce, partsTo(tensorOf(part), dim, n)));
+        const auto parts = partsTo(tensorOf(part), dim, n);
+        payloads.push_back(values[i].along > dim ? encodePieces(part, encodings.reduce, dim, parts)
+                                                 : encode(part, encodings.reduce, parts));
         types.push_back(gatheredType(shardType(payloads.back().getType(), dim, n), 0, n));
       });
       auto sent = AllToAllOp::create(builder, loc, types, payloads, dim, 0, scatter.getGroup(),
@@ -201,8 +203,10 @@ private:
           type = withSize(type, dim, n);
         else
           type = chunks.count() == 1 ? tensorOf(output) : withDim(type, dim, n);
-        decoded[i].push_back(
-            decode(payloads.consume_front(), encodings.gather, type.getElementType(), type));
+        Value payload = payloads.consume_front();
+        decoded[i].push_back(values[i].along == dim
+                                 ? decodePieces(payload, type, dim)
+                                 : decode(payload, encodings.gather, type.getElementType(), type));
       });
     };
     chunks.inOrder(send, take);
@@ -247,8 +251,9 @@ private:
         const bool isApart = type.getRank() > tensorOf(exchange.getInputs()[i]).getRank();
         const auto parts = partsTo(isApart ? mergedType(type, split) : type, inner, pieces);
         Value part = chunks.slice(values[i], chunk);
-        payloads.push_back(isCut(i) && dims[i] == split ? encodePieces(part, split, parts)
-                                                        : encode(part, encodings.gather, parts));
+        payloads.push_back(isCut(i) && dims[i] == split
+                               ? encodePieces(part, encodings.gather, split, parts)
+                               : encode(part, encodings.gather, parts));
         types.push_back(gatheredType(shardType(payloads.back().getType(), split, n), concat, n));
       });
       auto sent = AllToAllOp::create(builder, loc, types, payloads, split, concat,
@@ -284,9 +289,10 @@ private:
   /// A codec takes rows that are equally far apart. Those of a chunk are not where they are some of
   /// each of n pieces along a dimension. Where nothing is before it, each piece is encoded, or
   /// decoded, where it is, by itself; otherwise the rows will be copied.
-  Value encodePieces(Value value, int64_t dim, SmallVector<int64_t> parts) {
+  Value encodePieces(Value value, const Encoding &encoding, int64_t dim,
+                     SmallVector<int64_t> parts) {
     if (product(tensorOf(value).getShape().take_front(dim)) != 1)
-      return encode(value, encodings.gather, parts);
+      return encode(value, encoding, parts);
     parts[dim] /= n;
     SmallVector<Value> pieces;
     for (int64_t piece = 0; piece < n; ++piece)
