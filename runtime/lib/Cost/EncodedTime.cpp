@@ -121,6 +121,9 @@ private:
     int64_t parts;      ///< of the payload
     int64_t units;      ///< that it can be cut between
     bool unitsAreParts; ///< or are rows of every part
+    /// Of a chunk of several, the codecs that encode it and that decode it: one, or one for the
+    /// piece of each rank.
+    int64_t encodes = 1, decodes = 1;
   };
 
   Value valueOf(const EncodableCollective::Value &input) const {
@@ -142,6 +145,8 @@ private:
       cut(c.dim, pieces);
       value.unitsAreParts = dim == last;
       value.units = dim < last ? shape[dim] / pieces : last > 0 ? shape[0] : 1;
+      if (dim < last && product(shape, dim) == 1)
+        (pieces > 1 ? value.encodes : value.decodes) = c.ranks;
       break;
     }
     case CollectiveKind::allToAll: {
@@ -153,6 +158,10 @@ private:
       const int64_t dim = longestDim(ofPart);
       value.unitsAreParts = dim < inner;
       value.units = dim < 0 ? 1 : ofPart[static_cast<size_t>(dim)];
+      if (dim == c.dim && product(shape, static_cast<size_t>(dim)) == 1)
+        value.encodes = c.ranks;
+      if (dim == c.concatDim && product(ofPart, static_cast<size_t>(dim)) == 1)
+        value.decodes = c.ranks;
       break;
     }
     case CollectiveKind::allToAllV:
@@ -196,12 +205,20 @@ private:
         const int64_t rows = value.matrix.rows / value.units * own;
         const int64_t parts = value.unitsAreParts ? value.parts / value.units * own : value.parts;
         const int64_t columns = value.matrix.columns;
-        ASSIGN_OR_RETURN(const int64_t sent, encode(encoding, value.type, rows, columns, parts));
+        const int64_t encodes = steps.chunks > 1 ? value.encodes : 1,
+                      decodes = steps.chunks > 1 ? value.decodes : 1;
+        int64_t sent = 0;
+        for (int64_t piece = 0; piece < encodes; ++piece) {
+          ASSIGN_OR_RETURN(const int64_t own,
+                           encode(encoding, value.type, rows / encodes, columns, parts / encodes));
+          sent += own;
+        }
         request.values.push_back({sent / pieces, 1, false});
         // What comes from other ranks is added, is that of all, or is as much as was sent.
         const int64_t all = gathers ? n : 1, senders = scatters ? n : 1;
-        RETURN_IF_ERROR(decode(encoding, value.type, value.type, rows * all / senders, columns,
-                               parts * all / senders, scatters ? n : 0));
+        for (int64_t piece = 0; piece < decodes; ++piece)
+          RETURN_IF_ERROR(decode(encoding, value.type, value.type, rows * all / senders / decodes,
+                                 columns, parts * all / senders / decodes, scatters ? n : 0));
       }
       if (counts)
         request.values.push_back({8, 8, false});

@@ -145,20 +145,25 @@ TEST(EncodedSteps, OfOtherCollectivesInChunks) {
     const EncodedSteps steps = stepsOf(c, "int8:128", {least, 32});
     return codecsOf(steps) + " | " + exchangesOf(steps);
   };
-  // Rows of 132 bytes behind 16 in each part, in multiples of 16.
+  // Rows of 132 bytes behind 16 in each part, in multiples of 16. The piece of each rank has a
+  // codec of its own,
   EXPECT_EQ(of(CollectiveKind::reduceScatter, {4, 128}, 0, 0, 144),
-            "encode 2x128; decode_sum 1x128; encode 2x128; decode_sum 1x128 | "
-            "all_to_all 160; all_to_all 160");
+            "encode 1x128; encode 1x128; decode_sum 1x128; encode 1x128; encode 1x128; "
+            "decode_sum 1x128 | all_to_all 160; all_to_all 160");
   EXPECT_EQ(of(CollectiveKind::allGather, {2, 128}, 0, 0, 144),
-            "encode 1x128; decode 2x128; encode 1x128; decode 2x128 | "
+            "encode 1x128; decode 1x128; decode 1x128; encode 1x128; decode 1x128; decode 1x128 | "
             "all_gather 160; all_gather 160");
+  // unless dimensions are before it.
+  EXPECT_EQ(of(CollectiveKind::allGather, {2, 2, 128}, 1, 0, 288),
+            "encode 2x128; decode 4x128; encode 2x128; decode 4x128 | "
+            "all_gather 320; all_gather 320");
   // A part has two positions of what is split, and as many of what is joined: the first one is cut.
   EXPECT_EQ(of(CollectiveKind::allToAll, {4, 2, 128}, 0, 1, 288),
-            "encode 4x128; decode 4x128; encode 4x128; decode 4x128 | "
+            "encode 2x128; encode 2x128; decode 4x128; encode 2x128; encode 2x128; decode 4x128 | "
             "all_to_all 288; all_to_all 288");
-  // Columns are split, and rows cut.
+  // Columns are split, and rows cut, which are joined.
   EXPECT_EQ(of(CollectiveKind::allToAll, {2, 256}, 1, 0, 160),
-            "encode 2x128; decode 2x128; encode 2x128; decode 2x128 | "
+            "encode 2x128; decode 1x128; decode 1x128; encode 2x128; decode 1x128; decode 1x128 | "
             "all_to_all 160; all_to_all 160");
   for (const char *kind : {"broadcast", "permute"})
     EXPECT_EQ(

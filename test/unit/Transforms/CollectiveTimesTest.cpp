@@ -125,6 +125,10 @@ TEST(CollectiveTimes, CountTheBytesOfTheExpansion) {
        "tensor<2x2044x2048xf32>",
        "int8:128"},
       {"%x: tensor<511x2048xf32>",
+       "comm.all_gather(%x) dim 0 over <@mesh, {tp}> ATTR : tensor<511x2048xf32> -> "
+       "tensor<2044x2048xf32>",
+       "int8:128"},
+      {"%x: tensor<511x2048xf32>",
        "comm.all_gather(%x) dim 1 over <@mesh, {tp}> ATTR : tensor<511x2048xf32> -> "
        "tensor<511x8192xf32>",
        "int8:128"},
@@ -216,8 +220,14 @@ TEST(CollectiveTimes, CountTheBytesOfTheExpansion) {
     PassManager pm(&m.context);
     pm.addPass(createExpandEncoded());
     ASSERT_TRUE(succeeded(pm.run(*m.module)));
+    const auto steps = cost::encodedSteps(placed->groups.front(), pair);
+    ASSERT_TRUE(steps.ok()) << steps.status().message();
     int64_t bytes = 0;
+    size_t codecs = 0;
     double elements = 0; // that codecs take at 1e9 a second
+    m.module->walk(
+        [&](Operation *part) { codecs += isa<nn::EncodeOp, nn::DecodeOp, nn::DecodeSumOp>(part); });
+    EXPECT_EQ(steps->codecs.size(), codecs);
     m.module->walk([&](nn::EncodeOp encode) {
       bytes += encode.getPayload().getType().getNumElements();
       elements += static_cast<double>(encode.getInput().getType().getNumElements());
