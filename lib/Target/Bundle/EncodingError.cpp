@@ -18,9 +18,11 @@ namespace braid {
 
 namespace {
 
-/// Of a payload that is a chunk of a value, the name that all chunks share: "mlp.down/all_gather"
-/// of "mlp.down/chunk#2/all_gather". Empty for other payloads.
+/// Of a payload that is a chunk of a value, or a piece of one, the name that all chunks share:
+/// "mlp.down/all_gather" of "mlp.down/chunk#2/all_gather". Empty for other payloads.
 std::string valueOfChunk(Value payload) {
+  while (auto piece = payload.getDefiningOp<rt::SubviewOp>())
+    payload = piece.getSource();
   for (Operation *user : payload.getUsers()) {
     auto start = dyn_cast<rt::StartOp>(user);
     if (!start || !start.getRole())
