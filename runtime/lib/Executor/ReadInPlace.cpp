@@ -163,25 +163,32 @@ private:
     const size_t values = c.values.size();
     if (!reads)
       return;
-    // The commands that read the outputs, each a payload of its own.
+    // Other views of an output's buffer than the collective's are payloads that commands decode.
+    int32_t views = 0;
+    for (size_t v = 0; v < values; ++v) {
+      const int32_t others = operands[values + v].references - 1;
+      if (others < 1)
+        return;
+      views += others;
+    }
     std::map<size_t, std::map<const std::byte *, std::vector<std::byte *>>> parts;
-    size_t last = wait, found = 0;
-    while (found < values) {
-      if (++last == compute.size() || !computes(compute[last]))
+    size_t last = wait;
+    while (views > 0) {
+      ++last;
+      if (last == compute.size() || !computes(compute[last]))
         return;
       for (const Operand &operand : uses.of(kComputeQueue, last))
         for (size_t v = 0; v < values; ++v) {
           const Operand &output = operands[values + v];
           if (operand.buffer < 0 || operand.call != output.call || operand.buffer != output.buffer)
             continue;
-          // Views of this collective and of the command, and no other.
-          if (!operand.isPayload || operand.references != 2)
+          if (!operand.isPayload)
             return;
           std::vector<std::byte *> of = partsOf(c, c.values[v], operand.tensor);
           if (of.empty())
             return;
           parts[last][operand.tensor.data] = std::move(of);
-          ++found;
+          --views;
         }
     }
     size_t before = compute.size();

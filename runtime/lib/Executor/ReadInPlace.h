@@ -4,10 +4,10 @@
 //===----------------------------------------------------------------------===//
 //
 // Encoded collectives between ranks of one host. The payloads that an all_to_all or all_gather
-// brings are read once, by a command that decodes them. Where ranks see each other's memory it
-// reads them from the peers' operands, and nothing is copied. Then a rank must not write to its
-// operand before its peers have read it, which the end of the collective does not say any more:
-// they tell each other when they have (PeerReads).
+// brings are read by the commands that decode them, one or one for each piece. Where ranks see each
+// other's memory these read them from the peers' operands, and nothing is copied. Then a rank must
+// not write to its operand before its peers have read it, which the end of the collective does not
+// say any more: they tell each other when they have (PeerReads).
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_EXECUTOR_READINPLACE_H

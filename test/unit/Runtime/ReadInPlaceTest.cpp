@@ -68,6 +68,7 @@ public:
     encode(main, 1, second);
     main.start("again", fb::CollectiveKind::all_gather, {"tp"}, {second}, {last}, 0, 2, 3, "again");
     main.wait("again", 3);
+    beforeLast(main);
     decode(main, last, 3);
     return b;
   }
@@ -85,9 +86,12 @@ public:
     main.compute("encode", launchIn(b.program, std::move(launch)));
   }
   void decode(ProcedureBuilder &main, const V &from, uint32_t to) {
+    decode(main, from, argument(to, f32, {kRanks, kColumns}));
+  }
+  void decode(ProcedureBuilder &main, const V &from, const V &to) {
     LibraryLaunch launch{"decode", {}, {encoding().code(), static_cast<int64_t>(f32), 0}};
     launch.operands.push_back(from.build());
-    launch.operands.push_back(argument(to, f32, {kRanks, kColumns}).build());
+    launch.operands.push_back(to.build());
     main.compute("decode", launchIn(b.program, std::move(launch)));
   }
 
@@ -96,7 +100,8 @@ public:
   uint32_t sleeper = 0, events = 4;
   V first, gathered, second, last;
   using Step = std::function<void(ProcedureBuilder &)>;
-  Step beforeWait = [](ProcedureBuilder &) {}, beforeDecode = beforeWait, afterDecode = beforeWait;
+  Step beforeWait = [](ProcedureBuilder &) {}, beforeDecode = beforeWait, afterDecode = beforeWait,
+       beforeLast = beforeWait;
 };
 
 /// Rows that int8 has exactly, which differ by rank; that of rank `late` begins with a positive
@@ -177,10 +182,39 @@ TEST(ReadInPlace, WaitsBeforeAnotherQueueWritesOverThem) {
   EXPECT_EQ(run(program, 3 * program.bytes), (Answers{true, true}));
 }
 
-TEST(ReadInPlace, NotWherePayloadsAreReadTwice) {
+// The rows again, in the other order, and each by itself.
+TEST(ReadInPlace, ReadsPiecesOfPayloads) {
   Program program;
-  program.afterDecode = [&](ProcedureBuilder &main) { program.decode(main, program.gathered, 3); };
+  program.afterDecode = [&](ProcedureBuilder &main) {
+    for (int64_t row = 0; row < kRanks; ++row) {
+      V piece = program.gathered;
+      piece.offset += static_cast<uint64_t>((kRanks - 1 - row) * partBytes());
+      piece.shape[0] = 1;
+      program.decode(main, piece,
+                     argument(2, f32, {1, kColumns}, static_cast<uint64_t>(row * kColumns * 4)));
+    }
+  };
+  EXPECT_EQ(run(program, 3 * program.bytes), (Answers{true, true}));
+}
+
+TEST(ReadInPlace, NotWherePayloadsAreReadLater) {
+  Program program;
+  program.beforeLast = [&](ProcedureBuilder &main) { program.decode(main, program.gathered, 2); };
   EXPECT_EQ(run(program, 3 * program.bytes), (Answers{false, true}));
+}
+
+TEST(ReadInPlace, NotWhereSomethingElseReadsThem) {
+  Program program;
+  program.afterDecode = [&](ProcedureBuilder &main) {
+    V all = program.gathered;
+    all.shape = {16};
+    all.strides = {1};
+    V to = program.last;
+    to.shape = {16};
+    to.strides = {1};
+    main.copy("copy", all, to);
+  };
+  EXPECT_EQ(run(program, 3 * program.bytes), (Answers{false, false}));
 }
 
 TEST(ReadInPlace, NotWhereTheRankWaitsForMoreBeforeItReads) {
