@@ -11,6 +11,7 @@
 #include "RandomModel.h"
 #include "Testing.h"
 
+#include "braid/Target/CUDA/CUDATarget.h"
 #include "dialects/RT/IR/RT.h"
 #include "test/lib/Interpreter/Equivalence.h"
 
@@ -33,16 +34,18 @@ constexpr const char *kEncodings[] = {"bf16",       "f16",       "int8:32",
 struct CodecFusion : DifferentialTest {
   Tally codecs;
 
-  /// The module with its kernels, on tensors.
-  OwningOpRef<ModuleOp> kernelsOf(ModuleOp model, const CompileOptions &options) {
+  /// The module with its kernels, on tensors, or at the rt level.
+  OwningOpRef<ModuleOp> kernelsOf(ModuleOp model, const CompileOptions &options,
+                                  KernelTarget target = KernelTarget::CPU,
+                                  Level level = Level::Kernels) {
     OwningOpRef<ModuleOp> copy = model.clone();
     PipelineOptions pipeline;
     pipeline.mesh = options.mesh;
     pipeline.strategy = options.strategy;
     pipeline.quantize = options.quantize;
     pipeline.fuseCodecs = options.fuseCodecs;
-    return succeeded(runPhases(*copy, Level::Kernels, pipeline)) ? std::move(copy)
-                                                                 : OwningOpRef<ModuleOp>();
+    pipeline.target = target;
+    return succeeded(runPhases(*copy, level, pipeline)) ? std::move(copy) : OwningOpRef<ModuleOp>();
   }
 
   /// Counts the codecs at the borders of kernels.
@@ -99,6 +102,16 @@ TEST_F(CodecFusion, GivesTheSameBits) {
     OwningOpRef<ModuleOp> fused = kernelsOf(*module, options);
     ASSERT_TRUE(fused);
     count(*fused);
+    // A GPU has the same kernels, whose rows are not too long.
+    OwningOpRef<ModuleOp> forCUDA = kernelsOf(*module, options, KernelTarget::CUDA, Level::RT);
+    ASSERT_TRUE(forCUDA);
+    auto areCoded = [](rt::KernelOp kernel) { return kernel.hasPayloads(); };
+    ASSERT_EQ(llvm::count_if(forCUDA->getOps<rt::KernelOp>(), areCoded),
+              llvm::count_if(fused->getOps<rt::KernelOp>(), areCoded));
+    FailureOr<CUDASource> source = emitCUDA(*forCUDA);
+    ASSERT_TRUE(succeeded(source));
+    for (const char *call : {"codec::encode_rows<", "codec::decode_row<"})
+      codecs["in CUDA"] += StringRef(source->text).count(call);
     runtime::Result<CompiledRun> together =
         compileAndRun(*module, options, *inputs, weights, /*orders=*/2);
     ASSERT_TRUE(together.ok()) << together.status().message();
@@ -117,6 +130,6 @@ TEST_F(CodecFusion, GivesTheSameBits) {
   }
   print("codecs in kernels:", codecs);
   if (isDefaultSize())
-    for (const char *name : {"encode", "decode", "decode_sum", "without row operations"})
+    for (const char *name : {"encode", "decode", "decode_sum", "without row operations", "in CUDA"})
       EXPECT_GE(codecs[name], 20U) << name;
 }

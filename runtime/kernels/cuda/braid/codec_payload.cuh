@@ -343,7 +343,7 @@ template <class E, class Warps, class T>
 __device__ __forceinline__ float row_factor_of(const Codec &a, const T *row) {
   using Lanes = Elements<E, T>;
   float most = 0.0f;
-  for (unsigned first = Warps::warp() * Lanes::groups; row && first < a.groups;
+  for (unsigned first = Warps::warp() * Lanes::groups; first < a.groups;
        first += unsigned(Warps::warps * Lanes::groups)) {
     const unsigned group = first + unsigned(lane() / Lanes::lanes), begin = group * E::group;
     const unsigned left = group < a.groups ? a.columns - begin : 0;
@@ -383,7 +383,8 @@ __device__ __forceinline__ void encode_row(const Codec &a, const T *row, unsigne
     constexpr unsigned groups = unsigned(Elements<E, T>::groups);
     float factor = 0.0f;
     if constexpr (E::scale == Scale::nvfp4) {
-      factor = row_factor_of<E, Warps>(a, row);
+      if (row) // for the whole team
+        factor = row_factor_of<E, Warps>(a, row);
       if (Warps::warp() == 0 && lane() == 0)
         put<4>(to, bits_of(factor));
     }

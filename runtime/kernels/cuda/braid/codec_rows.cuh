@@ -56,8 +56,6 @@ __device__ __forceinline__ void encode_rows(const Codec &a, unsigned row, const 
     const Place p = place_of(a, r);
     frame_part(a, p, Warps::warp() == 0, Warps::warp() == 0);
     encode_row<E, Warps>(a, r == row ? from : nullptr, row_at(a, p.part, p.row_in_part), stage);
-    if constexpr (E::scale == Scale::nvfp4)
-      Warps::wait();
   }
 }
 

@@ -406,6 +406,9 @@ TEST(CudaFusedCodecs, GiveTheBitsOfSeparateKernels) {
       continue; // no kernel
     cases.push_back(c);
   }
+  // Rows of a block that also writes padding.
+  for (const char *out : {"nvfp4", "int4:128+spikes", "bf16"})
+    cases.push_back({"", f32, 0, 1, out, 4, f32, {1, 2051}, true});
   ASSERT_GE(cases.size(), 2 * kCount);
   FusedKernels kernels(cases);
   ASSERT_TRUE(kernels.compile());

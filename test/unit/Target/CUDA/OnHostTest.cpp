@@ -83,6 +83,16 @@ extern "C" __global__ void misaligned(const float *x, float *out) {
   braid::store(out, braid::load<4>(x + 1));
 }
 
+// On a GPU these are other instructions.
+extern "C" __global__ void shared_as_global(const float *x, float *) {
+  __shared__ braid::vec<float, 4> value;
+  braid::store(value.elements, braid::load<4>(x));
+}
+
+extern "C" __global__ void global_as_shared(const float *x, float *out) {
+  braid::store_shared(out, braid::load<4>(x));
+}
+
 extern "C" __global__ void never_written(float *out) {
   __shared__ float value[32];
   out[threadIdx.x] = value[threadIdx.x];
@@ -101,12 +111,12 @@ extern "C" __global__ void last_block(unsigned *out) { *out = blockIdx.x; }
 
 struct OnHost : ::testing::Test {
   static void SetUpTestSuite() {
-    kernels =
-        HostKernels::compile(kSource, {"divides", "sums", "shuffles", "barrier_of_some",
-                                       "diverged_shuffle", "unlike_shuffles",
-                                       "outside_of_the_lanes", "reads_an_idle_lane", "half_a_warp",
-                                       "misaligned", "never_written", "no_barrier", "last_block"})
-            .release();
+    kernels = HostKernels::compile(
+                  kSource, {"divides", "sums", "shuffles", "barrier_of_some", "diverged_shuffle",
+                            "unlike_shuffles", "outside_of_the_lanes", "reads_an_idle_lane",
+                            "half_a_warp", "misaligned", "shared_as_global", "global_as_shared",
+                            "never_written", "no_barrier", "last_block"})
+                  .release();
   }
   static void TearDownTestSuite() {
     delete kernels;
@@ -181,6 +191,14 @@ TEST_F(OnHost, RefusesMisalignedAccess) {
   alignas(16) float x[8] = {}, out[4] = {};
   EXPECT_EQ(launch("misaligned", 1, 1, {x, out}, 1),
             "block 0, thread 0 accesses 16 bytes at an address that is no multiple");
+}
+
+TEST_F(OnHost, RefusesStoresToOtherMemory) {
+  alignas(16) float x[4] = {}, out[4] = {};
+  EXPECT_EQ(launch("shared_as_global", 1, 1, {x, out}, 1),
+            "block 0, thread 0 stores to shared memory as if it were global");
+  EXPECT_EQ(launch("global_as_shared", 1, 1, {x, out}, 1),
+            "block 0, thread 0 stores to global memory as if it were shared");
 }
 
 TEST_F(OnHost, SharedMemoryBeginsAsNaNInEveryBlock) {
