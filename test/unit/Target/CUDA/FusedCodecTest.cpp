@@ -479,8 +479,7 @@ TEST(CudaFusedCodecs, AreLaunchedAsTheTableSays) {
                        "braid_encode_int4_128_of_f32");
 }
 
-/// Without spills, on every architecture, at the widths of models. $BRAID_EVERY_ENCODING: every
-/// encoding in turn, which takes minutes.
+/// Without spills, on every architecture, at the widths of models.
 TEST(CudaFusedCodecs, CompileForEveryGPU) {
   std::vector<FusedCase> cases;
   auto add = [&](const char *in, const char *out, DType type, int64_t columns, bool norms = true,
@@ -505,20 +504,9 @@ TEST(CudaFusedCodecs, CompileForEveryGPU) {
   add("", "int4:128+spikes", bf16, 16384);
   add("int5:128+zero-point", "", f16, 8192);
   add("bf16", "int2:8192+symmetric+hadamard256+spikes", f32, 1024);
-  if (std::getenv("BRAID_EVERY_ENCODING")) {
-    const std::vector<Encoding> all = encodingsOf({128, 512}, {0, 64});
-    for (size_t i = 0; i < all.size(); ++i)
-      add(all[i].str().c_str(), all[(i * 31 + 7) % all.size()].str().c_str(),
-          std::array{f32, bf16, f16}[i % 3], i % 2 == 0 ? 576 : 4096);
-  }
-  for (size_t begin = 0; begin < cases.size(); begin += 24) {
-    const std::vector<FusedCase> some(
-        cases.begin() + static_cast<std::ptrdiff_t>(begin),
-        cases.begin() + static_cast<std::ptrdiff_t>(std::min(begin + 24, cases.size())));
-    FusedKernels kernels(some);
-    test::compileForGPUs("#include <braid/library.cuh>\n" + kernels.fused.text, kernels.functions(),
-                         getCUDAArchitectures(), /*tightly=*/true);
-  }
+  FusedKernels kernels(cases);
+  test::compileForGPUs("#include <braid/library.cuh>\n" + kernels.fused.text, kernels.functions(),
+                       getCUDAArchitectures(), /*tightly=*/true);
 }
 
 } // namespace
