@@ -110,21 +110,9 @@ private:
     return life;
   }
 
-  /// Ranks that see each other's memory decode a payload where it lies in the operands of its
-  /// senders, and not from the result (runtime/lib/Executor/ReadInPlace.h): the operand keeps its
-  /// bytes as long as the result is used.
   void keepPayloads() {
-    for (auto start : procedure.getBody().front().getOps<rt::StartOp>()) {
-      if (start.getKind() != rt::CollectiveKind::AllToAll &&
-          start.getKind() != rt::CollectiveKind::AllGather)
-        continue;
-      for (auto [input, output] : llvm::zip_equal(start.getInputs(), start.getOutputs())) {
-        auto from = rt::getRoot(input).getDefiningOp<rt::AllocOp>(),
-             to = rt::getRoot(output).getDefiningOp<rt::AllocOp>();
-        if (from && to && cast<MemRefType>(input.getType()).getElementType().isInteger(8))
-          lives.at(from).extend(lives.at(to));
-      }
-    }
+    for (auto [from, to] : decodedPayloads(procedure))
+      lives.at(from).extend(lives.at(to));
   }
 
   /// What a call passes stays apart from the callee's frame, so that a procedure is right by

@@ -12,6 +12,31 @@
 using namespace mlir;
 using namespace braid;
 
+SmallVector<std::pair<rt::AllocOp, rt::AllocOp>> braid::decodedPayloads(rt::ProcedureOp procedure) {
+  auto bufferOf = [](Value memory) { return rt::getRoot(memory).getDefiningOp<rt::AllocOp>(); };
+  llvm::SmallPtrSet<Operation *, 16> decoded;
+  for (auto launch : procedure.getBody().front().getOps<rt::LaunchOp>()) {
+    rt::KernelOp kernel = launch.getKernelOp();
+    const std::optional<StringRef> library = kernel.getLibrary();
+    for (auto [i, input] : llvm::enumerate(launch.getInputs()))
+      if (library ? *library == "decode" || *library == "decode_sum"
+                  : static_cast<bool>(kernel.getPayload(static_cast<unsigned>(i))))
+        decoded.insert(bufferOf(input));
+  }
+  SmallVector<std::pair<rt::AllocOp, rt::AllocOp>> payloads;
+  for (auto start : procedure.getBody().front().getOps<rt::StartOp>()) {
+    if (start.getKind() != rt::CollectiveKind::AllToAll &&
+        start.getKind() != rt::CollectiveKind::AllGather)
+      continue;
+    for (auto [input, output] : llvm::zip_equal(start.getInputs(), start.getOutputs())) {
+      rt::AllocOp from = bufferOf(input), to = bufferOf(output);
+      if (from && to && decoded.contains(to))
+        payloads.emplace_back(from, to);
+    }
+  }
+  return payloads;
+}
+
 namespace {
 
 /// The numbers of the procedure's arguments that are in flight when it hands out an event.
@@ -108,6 +133,9 @@ public:
         use(output, begin, std::max(begin, ends[i]));
       before = ends[i];
     }
+    for (auto [from, to] : decodedPayloads(procedure))
+      if (ofBuffers.contains(from) && ofBuffers.contains(to))
+        ofBuffers[from].second = std::max(ofBuffers[from].second, ofBuffers[to].second);
   }
 
   std::vector<Operation *> commands;

@@ -19,6 +19,12 @@ namespace braid {
 /// Of each arena, by rt::Space.
 using ArenaBytes = std::array<int64_t, 2>;
 
+/// Of the payloads that collectives of a procedure hand on and launches of it decode: operand and
+/// result. Ranks that see each other's memory decode them where they lie in the operands of their
+/// senders, and not from the result (runtime/lib/Executor/ReadInPlace.h): an operand lives as long
+/// as the result.
+llvm::SmallVector<std::pair<rt::AllocOp, rt::AllocOp>> decodedPayloads(rt::ProcedureOp procedure);
+
 /// The most bytes that hold values at the same time in one legal execution: commands run in the
 /// order of the block, and a collective ends when something waits for it. No plan for the same
 /// execution has fewer. Bytes of an input that a kernel's result reuses count once, and sizes are
