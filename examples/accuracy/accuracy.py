@@ -4,6 +4,7 @@
 import argparse
 import gzip
 import json
+import math
 import os
 import pathlib
 import re
@@ -107,20 +108,13 @@ def smollm2(long):
     # The number of sequences, and their length: short ones for budgets, as the text is to make many batches.
     shapes = {"evaluated": (20, 512), "heldout": (200, 128), "calibrated": (24, 128)} if long else dict.fromkeys(
         ("evaluated", "heldout", "calibrated"), (2, 32))
-    ids = tokenizer.encode("\n".join(text_of(*EVALUATED))).ids
-    def sequences(tokens):
-        return np.array(ids[:len(ids) // tokens * tokens], np.int64).reshape(-1, tokens)
-    def spread(all_of_them, count):
-        return all_of_them[np.arange(count) * len(all_of_them) // count]
-    # Perplexity depends on the kind of text, so budgets are chosen on sequences from all over it and evaluated on others.
-    count, tokens = shapes["calibrated"]
-    short = sequences(tokens)
-    calibrated = spread(np.arange(len(short)), count)
-    rest = np.delete(np.arange(len(short)), calibrated)
-    data = {"evaluated": sequences(shapes["evaluated"][1])[:shapes["evaluated"][0]], "calibrated": short[calibrated],
-            "heldout": short[spread(rest, shapes["heldout"][0])]}
-    for name, ids_of in data.items():
-        np.save(WORK / f"smollm2-{name}.npy", ids_of)
+    ids = {source: tokenizer.encode("\n".join(text_of(*source))).ids for source in (EVALUATED, CALIBRATED)}
+    for name, (count, tokens) in shapes.items():
+        source = CALIBRATED if name == "calibrated" else EVALUATED
+        # The text behind that of the evaluation.
+        first = math.prod(shapes["evaluated"]) if name == "heldout" else 0
+        part = ids[source][first:first + count * tokens]
+        np.save(WORK / f"smollm2-{name}.npy", np.array(part[:len(part) // tokens * tokens], np.int64).reshape(-1, tokens))
     models = {tokens: WORK / f"smollm2-{tokens}.mlir" for _, tokens in shapes.values()}
     for tokens, model in models.items():
         braid("import", checkpoint, "--batch", 1, "--seq", tokens, *([] if long else ["--layers", 6]), "-o", model)
