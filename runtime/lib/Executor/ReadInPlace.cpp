@@ -4,8 +4,8 @@
 //===----------------------------------------------------------------------===//
 //
 // No rank waits for ever: a rank waits for reads that end, on every rank, before the command at
-// which it waits. A read begins when the collective has ended, and between that and its end a rank
-// waits for nothing else.
+// which it waits. A read begins when the collective has ended, and until it ends a rank waits for
+// nothing but reads that end earlier.
 //
 //===----------------------------------------------------------------------===//
 #include "ReadInPlace.h"
@@ -121,7 +121,7 @@ public:
          const SymmetricHeap &symmetric)
       : program(program), compute(program.queues[kComputeQueue]), uses(uses), transport(transport),
         symmetric(symmetric), windows(windowsOf(program)), starts(program.numEvents, Place{}),
-        waiters(program.numEvents, 0) {
+        waiters(program.numEvents, 0), writes(program.queues.size()) {
     for (Queue q = 0; q < program.queues.size(); ++q)
       for (size_t i = 0; i < program.queues[q].size(); ++i) {
         const Command &command = program.queues[q][i];
@@ -131,6 +131,11 @@ public:
           ++waiters[wait->event];
         else if (auto *await = std::get_if<AwaitCommand>(&command.op))
           ++waiters[await->event];
+        for (const Operand &operand : uses.of(q, i))
+          if (operand.isWritten)
+            writes[q].push_back({i, operand.tensor.data,
+                                 operand.tensor.data + operand.tensor.spanBytes(),
+                                 &operand.tensor});
       }
   }
 
@@ -209,21 +214,25 @@ private:
   /// after which something may write to an input. False where that may be while peers read it.
   bool findWrites(const Tensor &input, size_t wait, size_t last, Place start,
                   size_t &before) const {
-    auto isWritten = [&](Queue queue, size_t command) {
-      const std::vector<Operand> &operands = uses.of(queue, command);
-      return std::any_of(operands.begin(), operands.end(), [&](const Operand &operand) {
-        return operand.isWritten && mayOverlap(operand.tensor, input);
-      });
+    const std::byte *begin = input.data, *end = begin + input.spanBytes();
+    // Most are somewhere else, which takes no walk along strides.
+    auto isHere = [&](const Write &write) {
+      return write.begin < end && begin < write.end && mayOverlap(*write.tensor, input);
     };
-    for (size_t i = wait + 1; i < before; ++i)
-      if (isWritten(kComputeQueue, i))
-        before = i;
+    const std::vector<Write> &own = writes[kComputeQueue];
+    const auto next =
+        std::upper_bound(own.begin(), own.end(), wait, [](size_t command, const Write &write) {
+          return command < write.command;
+        });
+    if (const auto found = std::find_if(next, own.end(), isHere); found != own.end())
+      before = std::min(before, found->command);
     if (before <= last)
       return false;
     for (Queue q = 1; q < program.queues.size(); ++q)
-      for (size_t i = 0; i < program.queues[q].size(); ++i) {
-        const Window window = windows[q][i];
-        if (window.end <= wait || (q == start.queue && i == start.command) || !isWritten(q, i))
+      for (const Write &write : writes[q]) {
+        const Window window = windows[q][write.command];
+        if (window.end <= wait || (q == start.queue && write.command == start.command) ||
+            !isHere(write))
           continue;
         // It may run when the command before its window has ended: a record.
         if (window.begin <= last + 1)
@@ -275,6 +284,12 @@ private:
   const std::vector<std::vector<Window>> windows;
   std::vector<Place> starts;   ///< of collectives, by event
   std::vector<size_t> waiters; ///< by event
+  struct Write {
+    size_t command;
+    const std::byte *begin, *end;
+    const Tensor *tensor;
+  };
+  std::vector<std::vector<Write>> writes; ///< by queue, in its order
 };
 
 } // namespace
