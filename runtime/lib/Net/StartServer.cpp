@@ -59,9 +59,9 @@ private:
         : endpoint(endpoint), from(std::move(from)), until(until), channel(secret, true) {}
     ucp_ep_h endpoint;
     std::string from; ///< its address
-    int64_t until;    ///< when it must have said hello
+    int64_t until;    ///< when it must have said hello; when it ends, if it is refused
     Channel channel;
-    enum { connected, introduced, member } stage = connected;
+    enum { connected, introduced, member, tooMany } stage = connected;
     bool isReady = false;
     Hello hello;
   };
@@ -177,8 +177,10 @@ private:
     for (size_t i = connections.size(); i-- > 0;)
       if (Connection &connection = *connections[i];
           connection.stage != Connection::member && nowNs() >= connection.until)
-        refuse(connection, "said no hello within " +
-                               seconds(static_cast<int64_t>(options.helloLimitSeconds * 1e9)));
+        refuse(connection, connection.stage == Connection::tooMany
+                               ? "opened too many connections"
+                               : "said no hello within " + seconds(static_cast<int64_t>(
+                                                               options.helloLimitSeconds * 1e9)));
     return {};
   }
 
@@ -199,10 +201,19 @@ private:
     connections.push_back(std::make_unique<Connection>(
         options.secret, endpoint, std::move(name),
         nowNs() + static_cast<int64_t>(options.helloLimitSeconds * 1e9)));
-    // Strangers may open many connections, but no more than these are kept at a time. (UCX has a
-    // way to reject a request, which ends the process in some versions.)
-    if (connections.size() > 4 * byRank.size() + 64)
-      refuse(*connections.back(), "opened too many connections");
+    // Strangers may open many connections, but no more than these are kept at a time.
+    const auto isKept = [](const auto &c) { return c->stage != Connection::tooMany; };
+    if (static_cast<size_t>(std::count_if(connections.begin(), connections.end(), isKept)) <=
+        4 * byRank.size() + 64)
+      return;
+    // UCX 1.13 has a way to reject a request, which can end this process. So can the end of a
+    // connection that has only begun: an event of its socket is then taken for one of the next
+    // socket with the same number. So it ends a little later, unless very many come.
+    connections.back()->stage = Connection::tooMany;
+    connections.back()->until = nowNs() + 200000000;
+    if (connections.size() > 8 * byRank.size() + 512)
+      refuse(**std::find_if_not(connections.begin(), connections.end(), isKept),
+             "opened too many connections");
   }
 
   Connection *find(ucp_ep_h endpoint) {
@@ -241,6 +252,8 @@ private:
       return {};
     case Connection::introduced:
       return greet(connection, bytes);
+    case Connection::tooMany:
+      return {};
     case Connection::member:
       break;
     }
