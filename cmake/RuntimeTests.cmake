@@ -22,10 +22,14 @@ if(BRAID_ENABLE_PCH)
     <chrono> <cstring> <filesystem> <fstream> <functional> <map> <memory> <string> <thread> <vector>)
 endif()
 
-# braid_add_runtime_tests(<name> [ALONE] sources... LINK_LIBS libs...): a GoogleTest binary without LLVM. Each test runs in a
-# process of its own. Under sanitizers, where starting a process is slow, only binaries marked ALONE do so (tests that fork).
+# braid_add_runtime_tests(<name> [ALONE] [SERIAL] sources... LINK_LIBS libs...): a GoogleTest binary without LLVM. Each test runs
+# in a process of its own. Under sanitizers, where starting a process is slow, only binaries marked ALONE do so (tests that fork).
+# SERIAL: the tests have one thread, so that the thread sanitizer would find nothing in them.
 function(braid_add_runtime_tests name)
-  cmake_parse_arguments(ARG "ALONE" "" "LINK_LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "ALONE;SERIAL" "" "LINK_LIBS" ${ARGN})
+  if(ARG_SERIAL AND BRAID_SANITIZER STREQUAL "thread")
+    return()
+  endif()
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
   target_link_libraries(${name} PRIVATE ${ARG_LINK_LIBS} braid_warnings GTest::gmock GTest::gtest_main)
   add_dependencies(unittests ${name})

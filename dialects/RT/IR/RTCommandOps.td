@@ -50,7 +50,7 @@ def RT_LaunchOp : RT_Op<"launch", [AttrSizedOperandSegments, DeclareOpInterfaceM
                        Variadic<RT_Memory>:$outputs, RT_OnCompute:$queue);
   let results = (outs Variadic<RT_Tensor>:$results);
   let assemblyFormat = [{
-    $kernel `rows` $rows `ins` `(` $inputs `:` type($inputs) `)` (`outs` `(` $outputs^ `:` type($outputs) `)`)?
+    $kernel `rows` $rows (`ins` `(` $inputs^ `:` type($inputs) `)`)? (`outs` `(` $outputs^ `:` type($outputs) `)`)?
     (`->` type($results)^)? (`on` `` $queue^)? attr-dict
   }];
   let builders = [

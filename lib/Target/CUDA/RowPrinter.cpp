@@ -193,9 +193,10 @@ FailureOr<runtime::CudaKernel> RowPrinter::print(const std::string &name) {
 
 void RowPrinter::printSignature(const runtime::CudaKernel &made) {
   os << "extern \"C\" __global__ void __launch_bounds__(" << made.threads;
-  // 64 registers of a thread. Without a number of blocks ptxas spills some to make do with fewer.
+  // 64 registers of a thread in the largest blocks, and 72 or more in others, since with some
+  // encodings 64 are a few too little. Without a number of blocks ptxas spills to use fewer.
   if (!codecs.empty())
-    os << ", " << 1024 / made.threads;
+    os << ", " << std::max<int64_t>(1, 896 / made.threads);
   os << ")\n" << made.function << "(";
   unsigned numArguments = kernel.getArgumentTypes().size(),
            numResults = kernel.getResultTypes().size();

@@ -17,3 +17,13 @@ func.func @main(%x: tensor<2x5x64xf32>, %w: tensor<64xf32>, %y: tensor<4x8x16xi3
   %1 = rt.launch @whole rows 1 ins(%y : tensor<4x8x16xi32>) -> tensor<3xf32>
   return %0, %1 : tensor<2x5x64xf32>, tensor<3xf32>
 }
+
+// A kernel of no inputs is launched without them.
+// CHECK: rt.kernel @table() -> (tensor<4x1xf32>, tensor<4x1xf32>) attributes {library = "rotary_table"
+rt.kernel @table() -> (tensor<4x1xf32>, tensor<4x1xf32>) attributes {library = "rotary_table", scalars = [1.0, 1.0 : f64]}
+// CHECK-LABEL: rt.procedure @tables
+rt.procedure @tables(%cos: memref<4x1xf32> {rt.result}, %sin: memref<4x1xf32> {rt.result}) {
+  // CHECK: rt.launch @table rows 4 outs(%{{.*}}, %{{.*}} : memref<4x1xf32>, memref<4x1xf32>)
+  rt.launch @table rows 4 outs(%cos, %sin : memref<4x1xf32>, memref<4x1xf32>)
+  rt.return
+}

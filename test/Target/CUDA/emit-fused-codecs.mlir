@@ -5,7 +5,7 @@
 // CHECK-NEXT: #include <braid/codec_rows.cuh>
 // CHECK:      // decode_sum_add_encode
 // CHECK-NEXT: // 64 columns, in vectors of 4; a warp has a row, a thread 1
-// CHECK-NEXT: extern "C" __global__ void __launch_bounds__(128, 8)
+// CHECK-NEXT: extern "C" __global__ void __launch_bounds__(128, 7)
 // CHECK-NEXT: decode_sum_add_encode(const braid::library::Codec p,
 // CHECK-NEXT:                       const float *__restrict__ x, long long x_stride,
 // CHECK-NEXT:                       const braid::library::Codec out,

@@ -37,7 +37,7 @@ std::string braid::test::compileForHost(const std::string &text, const std::stri
                     skeletons = "-I" + root + "/runtime/kernels/cuda";
   const llvm::StringRef command[] = {BRAID_HOST_COMPILER,
                                      "-std=c++20",
-                                     "-O1",
+                                     "-O0",
                                      "-ffp-contract=off",
                                      "-Wall",
                                      "-Werror",

@@ -143,18 +143,19 @@ bool hasAborted(const std::vector<std::string> &results, int64_t killed) {
 
 class EveryMomentOverLinks : public ::testing::TestWithParam<std::tuple<int64_t, const char *>> {
 protected:
-  /// For each step of each thread the first and the last time; with BRAID_EVERY_MOMENT
-  /// set, every time.
+  /// For each step of each thread the first and the last time; under the thread sanitizer one of
+  /// them; with BRAID_EVERY_MOMENT set, every time.
   static std::vector<Moment> momentsOf(const std::string &recorded) {
     const bool all = std::getenv("BRAID_EVERY_MOMENT");
     std::vector<Moment> moments;
+    size_t numFound = 0;
     std::istringstream lines(recorded);
     for (std::string lane, step, count; std::getline(lines, lane, '|') &&
                                         std::getline(lines, step, '|') &&
                                         std::getline(lines, count);) {
       const int times = std::stoi(count);
       for (int n = 0; n < times; ++n)
-        if (all || n == 0 || n == times - 1)
+        if (all || ((n == 0 || n == times - 1) && (!kThreadSanitizer || numFound++ % 2 == 0)))
           moments.push_back({std::stoll(lane), step, n});
     }
     return moments;
@@ -169,7 +170,7 @@ TEST_P(EveryMomentOverLinks, TheRankIsNamedByAllOthers) {
     if (rank != killed)
       ASSERT_EQ(undisturbed[static_cast<size_t>(rank)], "");
   const std::vector<Moment> moments = momentsOf(undisturbed[static_cast<size_t>(killed)]);
-  ASSERT_GT(moments.size(), 30U);
+  ASSERT_GT(moments.size(), kThreadSanitizer ? 15U : 30U);
   size_t numKilled = 0, numFailures = 0;
   for (const Moment &next : moments) {
     moment = next;

@@ -205,17 +205,20 @@ protected:
   }
 
   /// For each step of the rank's threads the first, a middle and the last time. With
-  /// BRAID_EVERY_MOMENT set, and for the launcher, every time.
+  /// BRAID_EVERY_MOMENT set, and for the launcher, every time. Under the thread sanitizer a third
+  /// of these.
   std::vector<Moment> momentsOf(int64_t rank) {
-    const bool all = rank == kLauncher || std::getenv("BRAID_EVERY_MOMENT");
+    const bool all = rank == kLauncher || hasEveryMoment();
     std::vector<Moment> moments;
+    size_t numFound = 0;
     for (size_t i = 0; i < shared->numPassed; ++i) {
       const Moment &step = shared->passed[i];
       if (step.rank != rank)
         continue;
       const int count = step.occurrence;
       for (int n = 0; n < count; ++n)
-        if (all || n == 0 || n == count / 2 || n == count - 1)
+        if ((all || n == 0 || n == count / 2 || n == count - 1) &&
+            (!kThreadSanitizer || hasEveryMoment() || numFound++ % 3 == 0))
           moments.push_back({step.rank, step.lane, step.step, n});
     }
     return moments;
@@ -279,9 +282,11 @@ protected:
     return life;
   }
 
+  static bool hasEveryMoment() { return std::getenv("BRAID_EVERY_MOMENT"); }
+
   /// For each moment of the rank or launcher, runs a life in which a process is killed then; all
-  /// phases and steps must occur. A life is repeated if the rank was late and ended before its last
-  /// steps.
+  /// steps must occur, and without the thread sanitizer all phases. A life is repeated if the rank
+  /// was late and ended before its last steps.
   template <typename Live> void expectKilledEverywhere(int64_t rank, Live liveOnce) {
     std::set<int> phases;
     for (const Moment &next : momentsOf(rank)) {
@@ -296,7 +301,10 @@ protected:
       phases.insert(shared->killedIn);
     }
     phases.erase(-1);
-    EXPECT_EQ(phases, (std::set<int>{kLoading, kFirstRun, kSecondRun, kStopping}));
+    if (kThreadSanitizer && !hasEveryMoment())
+      EXPECT_FALSE(phases.empty());
+    else
+      EXPECT_EQ(phases, (std::set<int>{kLoading, kFirstRun, kSecondRun, kStopping}));
   }
   void expectNobodyIsLeft(void (*hook)(const SchedulePoint &));
 

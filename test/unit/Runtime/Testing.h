@@ -21,6 +21,19 @@
 
 namespace braid::runtime::testing {
 
+/// Whether this is the build with the thread sanitizer. It is the slowest one; the address
+/// sanitizer's build runs the same tests, so that samples of what takes long suffice here.
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define BRAID_THREAD_SANITIZER
+#endif
+#endif
+#ifdef BRAID_THREAD_SANITIZER
+inline constexpr bool kThreadSanitizer = true;
+#else
+inline constexpr bool kThreadSanitizer = false;
+#endif
+
 /// A folder that is removed after the test.
 class TemporaryFolder {
 public:

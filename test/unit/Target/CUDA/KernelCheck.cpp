@@ -323,8 +323,19 @@ void KernelModule::compileForGPUs(ArrayRef<StringRef> architectures, bool tightl
   test::compileForGPUs(emitted.text, functions(), architectures, tightly);
 }
 
+ArrayRef<StringRef> braid::test::someCUDAArchitectures() {
+  const ArrayRef<StringRef> all = getCUDAArchitectures();
+  const char *isLong = std::getenv("BRAID_TEST_LONG");
+  if (isLong && *isLong)
+    return all;
+  const ArrayRef<StringRef> drawn = all.slice(std::random_device()() % all.size(), 1);
+  std::cout << "for " << drawn.front().str() << "; with BRAID_TEST_LONG for every architecture\n";
+  return drawn;
+}
+
 void braid::test::compileForGPUs(const std::string &source, const std::vector<std::string> &kernels,
-                                 ArrayRef<StringRef> architectures, bool tightly) {
+                                 ArrayRef<StringRef> architectures, bool tightly,
+                                 int64_t mostRegisters) {
   MLIRContext context(MLIRContext::Threading::DISABLED);
   std::string messages;
   ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
@@ -352,7 +363,7 @@ void braid::test::compileForGPUs(const std::string &source, const std::vector<st
       EXPECT_EQ(usage->spillStoreBytes + usage->spillLoadBytes + usage->stackBytes, 0)
           << kernel << ": stores " << usage->spillStoreBytes << ", loads " << usage->spillLoadBytes
           << ", stack " << usage->stackBytes << ", of " << usage->registers << " registers";
-      EXPECT_LE(usage->registers, 64) << kernel;
+      EXPECT_LE(usage->registers, mostRegisters) << kernel;
     }
   }
 }
