@@ -4,7 +4,6 @@
 import argparse
 import gzip
 import json
-import math
 import os
 import pathlib
 import re
@@ -106,15 +105,25 @@ def smollm2(long):
         convert.convert(GGUF, checkpoint)
     tokenizer = Tokenizer.from_file(str(checkpoint / "tokenizer.json"))
     # The number of sequences, and their length: short ones for budgets, as the text is to make many batches.
-    shapes = {"evaluated": (20, 512), "heldout": (200, 128), "calibrated": (24, 128)} if long else dict.fromkeys(
+    shapes = {"evaluated": (20, 512), "heldout": (200, 128), "calibrated": (48, 128)} if long else dict.fromkeys(
         ("evaluated", "heldout", "calibrated"), (2, 32))
-    ids = {source: tokenizer.encode("\n".join(text_of(*source))).ids for source in (EVALUATED, CALIBRATED)}
-    for name, (count, tokens) in shapes.items():
-        source = CALIBRATED if name == "calibrated" else EVALUATED
-        # The text behind that of the evaluation.
-        first = math.prod(shapes["evaluated"]) if name == "heldout" else 0
-        part = ids[source][first:first + count * tokens]
-        np.save(WORK / f"smollm2-{name}.npy", np.array(part[:len(part) // tokens * tokens], np.int64).reshape(-1, tokens))
+    ids = tokenizer.encode("\n".join(text_of(*EVALUATED))).ids
+
+    def sequences(tokens):
+        return np.array(ids[:len(ids) // tokens * tokens], np.int64).reshape(-1, tokens)
+
+    def spread(numbers, count):
+        return numbers[np.arange(count) * len(numbers) // count]
+
+    # What an encoding costs depends on the kind of text: some parts of a document lose three times as much as others. So a
+    # budget is calibrated on sequences from all over it, and holds for those between them.
+    (count, tokens), (held, _) = shapes["calibrated"], shapes["heldout"]
+    numbers = np.arange(len(ids) // tokens)
+    calibrated = spread(numbers, count)
+    for name, part in (("evaluated", sequences(shapes["evaluated"][1])[:shapes["evaluated"][0]]),
+                       ("calibrated", sequences(tokens)[calibrated]),
+                       ("heldout", sequences(tokens)[spread(np.setdiff1d(numbers, calibrated), held)])):
+        np.save(WORK / f"smollm2-{name}.npy", part)
     models = {tokens: WORK / f"smollm2-{tokens}.mlir" for _, tokens in shapes.values()}
     for tokens, model in models.items():
         braid("import", checkpoint, "--batch", 1, "--seq", tokens, *([] if long else ["--layers", 6]), "-o", model)
