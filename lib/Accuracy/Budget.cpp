@@ -4,6 +4,7 @@
 //===----------------------------------------------------------------------===//
 #include "braid/Accuracy/Budget.h"
 
+#include "braid/Accuracy/AssignmentSearch.h"
 #include "braid/Base/StatusMacros.h"
 
 #include "llvm/ADT/MapVector.h"
@@ -25,9 +26,6 @@ using runtime::Status;
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-/// In place of a candidate: a collective as it is.
-constexpr size_t kPlain = std::numeric_limits<size_t>::max();
-
 /// One half of one collective, and what each candidate costs the result there.
 struct Half {
   size_t entry; ///< of the table
@@ -69,7 +67,7 @@ public:
     RETURN_IF_ERROR(findCosts());
     RETURN_IF_ERROR(measureErrors());
     RETURN_IF_ERROR(measureDamage());
-    return tighten();
+    return search();
   }
 
 private:
@@ -150,16 +148,12 @@ private:
     return {};
   }
 
-  /// What a collective costs: with a machine the predicted nanoseconds, else the bytes that it
-  /// sends.
-  struct Costs {
-    double plain = kInfinity;    ///< as it is; without a machine everything is encoded
-    std::vector<double> encoded; ///< by candidates of both halves, the second one changing first
-  };
+  /// What collectives cost: with a machine the predicted nanoseconds, else the bytes that a rank
+  /// sends. Without a machine everything is encoded.
   Status findCosts() {
     const size_t n = candidates.size();
     for (const EncodedCollective &one : model.collectives()) {
-      Costs own;
+      AssignmentProblem::Collective own{kInfinity, {}, {}};
       if (CollectiveTimes *times = model.times()) {
         // Layers are alike, and a prediction takes a while.
         const auto &all = model.collectives();
@@ -191,87 +185,19 @@ private:
     return {};
   }
 
-  struct Assignment {
-    std::vector<size_t> candidate; ///< by half, or kPlain in all of a collective's
-    double cost = 0, damage = 0;
-  };
-
-  /// The assignment of the least cost + price * damage. Halves of a collective are next to each
-  /// other.
-  Assignment assign(double price) const {
-    Assignment all;
-    for (size_t h = 0; h < halves.size();) {
-      const bool isPair = h + 1 < halves.size() && halves[h + 1].entry == halves[h].entry;
-      const Costs &own = costs[halves[h].entry];
-      size_t bestFirst = kPlain, bestSecond = kPlain;
-      double best = kInfinity, bestCost = own.plain, bestDamage = 0;
-      if (own.plain < kInfinity)
-        best = std::isfinite(price) ? own.plain : 0;
-      for (size_t i = 0; i < candidates.size(); ++i)
-        for (size_t j = 0; j < (isPair ? candidates.size() : 1); ++j) {
-          const double damage = halves[h].damage[i] + (isPair ? halves[h + 1].damage[j] : 0);
-          const double cost = own.encoded[i * candidates.size() + (isPair ? j : i)];
-          const double value = std::isfinite(price)  ? cost + price * damage
-                               : std::isfinite(cost) ? damage
-                                                     : kInfinity;
-          if (value < best || (bestCost == kInfinity && i == 0 && j == 0)) {
-            best = value;
-            bestFirst = i;
-            bestSecond = j;
-            bestCost = cost;
-            bestDamage = damage;
-          }
-        }
-      all.candidate.push_back(bestFirst);
-      if (isPair)
-        all.candidate.push_back(bestSecond);
-      all.cost += bestCost;
-      all.damage += bestDamage;
-      h += isPair ? 2 : 1;
-    }
-    return all;
-  }
-
-  /// The cheapest assignment whose predicted damage is at most so much, or the most precise one.
-  Assignment cheapest(double damage) const {
-    Assignment best = assign(kInfinity);
-    double low = -30, high = 60; // logarithms of prices
-    for (int i = 0; i < 60; ++i) {
-      const double middle = (low + high) / 2;
-      Assignment one = assign(std::exp(middle));
-      if (one.damage <= damage) {
-        high = middle;
-        if (one.cost <= best.cost || best.damage > damage)
-          best = std::move(one);
-      } else {
-        low = middle;
-      }
-    }
-    return best;
-  }
-
-  /// One candidate for all halves, for less than this cost, the cheapest first.
-  std::vector<Assignment> uniformAssignments(double below) const {
-    std::vector<Assignment> all;
-    for (size_t c = 0; c < candidates.size(); ++c) {
-      Assignment one;
-      one.candidate.assign(halves.size(), c);
-      for (const Costs &own : costs)
-        one.cost += own.encoded[c * candidates.size() + c];
-      if (one.cost < below)
-        all.push_back(std::move(one));
-    }
-    llvm::sort(all, [](const auto &a, const auto &b) {
-      return std::tuple(a.cost, a.candidate.front()) < std::tuple(b.cost, b.candidate.front());
-    });
-    return all;
+  /// What a half has in an assignment; nothing where its collective is as it is.
+  std::optional<size_t> candidateOf(const Half &half, const Assignment &assignment) const {
+    const auto [first, second] = assignment.candidates[half.entry];
+    if (first == kPlainCollective)
+      return std::nullopt;
+    return half.gather ? second : first;
   }
 
   EncodingTable tableOf(const Assignment &assignment) const {
     EncodingTable table = model.table();
-    for (auto [half, c] : llvm::zip_equal(halves, assignment.candidate))
-      if (c != kPlain)
-        halfOf(table.entries[half.entry], half.gather) = candidates[c];
+    for (const Half &half : halves)
+      if (const std::optional<size_t> c = candidateOf(half, assignment))
+        halfOf(table.entries[half.entry], half.gather) = candidates[*c];
     return table;
   }
 
@@ -307,64 +233,33 @@ private:
     return sum / static_cast<double>(evaluated.batches.size());
   }
 
-  Result<BudgetChoice> tighten() {
-    const double allowed = bound.allowedDamage();
-    double aim = allowed, feasible = 0, infeasible = kInfinity;
-    std::optional<Assignment> kept;
-    Measured ofKept;
-    std::vector<size_t> last;
-    for (size_t i = 0; i < options.measurements; ++i) {
-      Assignment one = cheapest(aim);
-      if (one.candidate == last)
-        break;
-      last = one.candidate;
-      say("measurement " + std::to_string(i + 1) + " of a whole assignment");
-      ASSIGN_OR_RETURN(Measured measured, measure(tableOf(one)));
-      const double damage = measured.damage + measured.margin;
-      const bool holds = damage <= allowed;
-      if (holds) {
-        feasible = aim;
-        if (!kept || one.cost <= kept->cost) {
-          kept = std::move(one);
-          ofKept = std::move(measured);
-        }
-      } else {
-        infeasible = aim;
-      }
-      // Damage grows about as what is aimed at does.
-      if (std::isfinite(infeasible) && feasible > 0) {
-        if (infeasible / feasible < 1.1)
-          break;
-        aim = std::sqrt(infeasible * feasible);
-        continue;
-      }
-      const double ratio = allowed / std::max(damage, allowed / 64);
-      aim *= holds ? std::clamp(ratio, 1.2, 8.0) : std::clamp(0.95 * ratio, 1.0 / 64, 0.8);
-    }
-    // Where the damage of single halves misleads, as that of rare outliers does, one candidate for
-    // all may be cheaper.
-    for (Assignment &one : uniformAssignments(kept ? kept->cost : kInfinity)) {
-      say("measurement of " + candidates[one.candidate.front()].str() + " for all");
-      ASSIGN_OR_RETURN(Measured measured, measure(tableOf(one)));
-      if (measured.damage + measured.margin > allowed)
-        continue;
-      kept = std::move(one);
-      ofKept = std::move(measured);
-      break;
-    }
-    if (!kept) {
-      const Assignment precise = assign(kInfinity);
-      const EncodingTable table = tableOf(precise);
-      ASSIGN_OR_RETURN(Measured measured, measure(table));
-      if (measured.damage + measured.margin > allowed)
-        return Status::error("no encodings meet ", bound.str(), ": the most precise assignment of ",
-                             candidates.size(), " candidates, with ", summary(table),
-                             ", has a mean of ", bound.text(measured.value), " over ",
-                             measured.evaluated.batches.size(), " batches");
-      kept = precise;
-      ofKept = std::move(measured);
-    }
-    return choice(*kept, ofKept);
+  Result<BudgetChoice> search() {
+    AssignmentProblem problem;
+    for (const Encoding &candidate : candidates)
+      problem.candidates.push_back(candidate.str());
+    problem.collectives = costs;
+    for (const Half &half : halves)
+      problem.collectives[half.entry].damage.push_back(half.damage);
+    problem.allowed = bound.allowedDamage();
+    problem.measurements = options.measurements;
+    std::map<std::vector<std::pair<size_t, size_t>>, Measured> measured;
+    AssignmentSearch search(std::move(problem),
+                            [&](const Assignment &one, const std::string &what) -> Result<double> {
+                              say(what);
+                              ASSIGN_OR_RETURN(Measured own, measure(tableOf(one)));
+                              const double damage = own.damage + own.margin;
+                              measured[one.candidates] = std::move(own);
+                              return damage;
+                            });
+    ASSIGN_OR_RETURN(const std::optional<Assignment> kept, search.run());
+    if (kept)
+      return choice(*kept, measured.at(kept->candidates));
+    const Assignment precise = search.mostPrecise();
+    const Measured &own = measured.at(precise.candidates);
+    return Status::error("no encodings meet ", bound.str(), ": the most precise assignment of ",
+                         candidates.size(), " candidates, with ", summary(tableOf(precise)),
+                         ", has a mean of ", bound.text(own.value), " over ",
+                         own.evaluated.batches.size(), " batches");
   }
 
   /// "'int8:128' in 30 halves, 'int6:128' in 2"
@@ -415,8 +310,9 @@ private:
       const EncodingTable::Entry &entry = result.table.entries[half.entry];
       const bool isSecond = h > 0 && halves[h - 1].entry == half.entry;
       const EncodedCollective &one = collective(half.entry);
-      const Costs &own = costs[half.entry];
-      if (assignment.candidate[h] == kPlain) {
+      const AssignmentProblem::Collective &own = costs[half.entry];
+      const std::optional<size_t> c = candidateOf(half, assignment);
+      if (!c) {
         const double best = *llvm::min_element(own.encoded);
         if (!isSecond)
           result.remarks.emplace_back(
@@ -427,20 +323,19 @@ private:
         continue;
       }
       char text[160];
-      std::snprintf(
-          text, sizeof text, "%s: relative L2 %.2g, expected to cost %.2g%% of the budget",
-          half.gather ? "gather" : "reduce", std::sqrt(half.errors[assignment.candidate[h]]),
-          100 * half.damage[assignment.candidate[h]] / bound.allowedDamage());
+      std::snprintf(text, sizeof text,
+                    "%s: relative L2 %.2g, expected to cost %.2g%% of the budget",
+                    half.gather ? "gather" : "reduce", std::sqrt(half.errors[*c]),
+                    100 * half.damage[*c] / bound.allowedDamage());
       if (isSecond) {
         result.remarks.back().second += std::string("; ") + text;
         continue;
       }
-      const size_t second = h + 1 < halves.size() && halves[h + 1].entry == half.entry ? h + 1 : h;
+      const auto [first, second] = assignment.candidates[half.entry];
       std::string cost;
       if (model.times())
-        cost = timeText(1e-9 * own.encoded[assignment.candidate[h] * candidates.size() +
-                                           assignment.candidate[second]]) +
-               " in place of " + timeText(own.plain * 1e-9) + ", ";
+        cost = timeText(1e-9 * own.encoded[first * candidates.size() + second]) + " in place of " +
+               timeText(own.plain * 1e-9) + ", ";
       result.remarks.emplace_back(
           entry.identity, entry.str() + " under " + bound.str() + ", " + cost +
                               std::to_string(one.bytesSent(entry.reduce, entry.gather)) + " of " +
@@ -449,7 +344,7 @@ private:
     }
     if (model.times()) {
       double plain = 0;
-      for (const Costs &own : costs)
+      for (const AssignmentProblem::Collective &own : costs)
         plain += own.plain;
       result.seconds = assignment.cost * 1e-9;
       result.plainSeconds = plain * 1e-9;
@@ -465,7 +360,7 @@ private:
   Metric probe;
   llvm::function_ref<void(const std::string &)> progress;
   std::vector<Half> halves;
-  std::vector<Costs> costs; ///< by collective
+  std::vector<AssignmentProblem::Collective> costs; ///< without damages
 };
 
 } // namespace
