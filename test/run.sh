@@ -19,7 +19,7 @@ failed and were skipped; the exit status is 0 only if none failed.
 
   lint         clang-format; clang-tidy over     unit         GoogleTest
                what changed, in CI (CI=1) over
-               40 sources, others in turn
+               100 sources, others in turn
   lit          FileCheck tests of the IR         asan, tsan   unit tests of the runtime and of the interpreter's
   integration  the tools against PyTorch,                     core under address + undefined, and thread sanitizers
                bad input, stalled ranks, reports
@@ -59,7 +59,7 @@ stage_lint() {
     args=(--all --analyzer)
   elif [[ -n ${CI:-} ]]; then
     # On main itself, what its last commits changed.
-    args=(--at-most 40)
+    args=(--at-most 100)
     [[ $(git rev-parse -q --verify origin/main) != $(git rev-parse HEAD) ]] || args+=(--base HEAD~20)
   fi
   scripts/lint.sh "${args[@]}"

@@ -22,16 +22,18 @@ def bundle(tmp_path_factory):
 @pytest.fixture(scope="module", params=["threads", "shm"])
 def outcome(request, bundle, tmp_path_factory):
     """One run, so that report and trace describe the same. Where there are fewer cores than queues, a communication queue
-    may get one only when its rank waits; the run is repeated until one gets a core in time."""
+    may get one only when its rank waits; the run is repeated until each rank's has got one in time once."""
     directory = tmp_path_factory.mktemp(request.param)
+    hiding = set()  # the ranks of which a part of the first collective was hidden in some run
     for _ in range(50):
         result = braid_run(bundle, "--ranks", 2, "--transport", request.param, "--random-weights", 1, "--input",
                            f"x={bundle.with_name('x.npy')}", "--warmup", 2, "--repeat", 1, "--report",
                            directory / "r.json", "--trace", directory / "t.json")
         report, trace = (json.loads((directory / name).read_text()) for name in ("r.json", "t.json"))
-        if any(hidden_first(trace)):
+        hiding |= {rank for rank in (0, 1) if collectives_of(trace, rank)[0]["args"]["hidden_comm_s"] > 0}
+        if len(hiding) == 2:
             break
-    return report, trace, result.out
+    return report, trace, result.out, hiding
 
 
 def spans(trace, rank, queue):
@@ -45,14 +47,9 @@ def collectives_of(trace, rank):
     return [e for e in spans(trace, rank, "communication") if e["cat"] == "communication"]
 
 
-def hidden_first(trace):
-    """Of each rank, whether a part of its first collective was hidden."""
-    return [collectives_of(trace, rank)[0]["args"]["hidden_comm_s"] > 0 for rank in (0, 1)]
-
-
 @pytest.mark.parametrize("rank", [0, 1])
 def test_trace_shows_communication_during_computation(outcome, rank):
-    _, trace, _ = outcome
+    _, trace, _, hiding = outcome
     computing = [e for e in spans(trace, rank, "compute") if e["cat"] == "compute"]
     collectives = collectives_of(trace, rank)
     assert len(collectives) == 2 and len(computing) >= 8
@@ -69,11 +66,11 @@ def test_trace_shows_communication_during_computation(outcome, rank):
         assert figures["hidden_comm_s"] + figures["peer_wait_s"] <= figures["comm_s"] + 1e-4
         assert figures["comm_s"] * 1e6 <= collective["dur"] + 1
         assert figures["bytes_sent"] == PAYLOAD
-    assert any(hidden_first(trace))
+    assert rank in hiding
 
 
 def test_report_splits_what_collectives_take(outcome):
-    report, trace, out = outcome
+    report, trace, out, _ = outcome
     rows = report["collectives"]
     assert [(c["identity"], c["calls"], c["name"], c["kind"]) for c in rows] == [
         (f"@main/@branches/{name}", "@main/@branches", name, "all_reduce") for name in ("mlp.down", "mlp.down#1")]

@@ -204,8 +204,9 @@ protected:
     munmap(shared, sizeof(Shared));
   }
 
-  /// For each step of the rank's threads the first and the last time. With BRAID_EVERY_MOMENT set,
-  /// and for the launcher, every time. Under the thread sanitizer a third of these.
+  /// For each step of the rank's threads the first, a middle and the last time. With
+  /// BRAID_EVERY_MOMENT set, and for the launcher, every time. Under the thread sanitizer a third
+  /// of these.
   std::vector<Moment> momentsOf(int64_t rank) {
     const bool all = rank == kLauncher || hasEveryMoment();
     std::vector<Moment> moments;
@@ -216,7 +217,7 @@ protected:
         continue;
       const int count = step.occurrence;
       for (int n = 0; n < count; ++n)
-        if ((all || n == 0 || n == count - 1) &&
+        if ((all || n == 0 || n == count / 2 || n == count - 1) &&
             (!kThreadSanitizer || hasEveryMoment() || numFound++ % 3 == 0))
           moments.push_back({step.rank, step.lane, step.step, n});
     }

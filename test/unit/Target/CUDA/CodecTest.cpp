@@ -401,9 +401,9 @@ TEST(CudaCodecs, AreRefusedBeyondWhatTheyCount) {
                "'cuda', got 1048576 rows of 4194304 in 1 parts");
 }
 
-/// Without spills, on an architecture that is drawn. $BRAID_EVERY_ENCODING: those of all tests
+/// Without spills, on every architecture. $BRAID_EVERY_ENCODING: those of all tests
 /// above, which takes minutes.
-TEST(CudaCodecs, CompileForGPUs) {
+TEST(CudaCodecs, CompileForEveryGPU) {
   std::vector<Kind> kinds;
   for (const char *text :
        {"int8:128", "int6:128", "int4:128+spikes", "int3:512+bf16-scale+hadamard128+spikes",
@@ -419,7 +419,7 @@ TEST(CudaCodecs, CompileForGPUs) {
       for (const Kind &kind : kindsOf(element, form))
         kinds.push_back(kind);
   const Source source(kinds);
-  test::compileForGPUs(source.text, source.functions, test::someCUDAArchitectures(),
+  test::compileForGPUs(source.text, source.functions, getCUDAArchitectures(),
                        /*tightly=*/true);
 }
 

@@ -323,16 +323,6 @@ void KernelModule::compileForGPUs(ArrayRef<StringRef> architectures, bool tightl
   test::compileForGPUs(emitted.text, functions(), architectures, tightly);
 }
 
-ArrayRef<StringRef> braid::test::someCUDAArchitectures() {
-  const ArrayRef<StringRef> all = getCUDAArchitectures();
-  const char *isLong = std::getenv("BRAID_TEST_LONG");
-  if (isLong && *isLong)
-    return all;
-  const ArrayRef<StringRef> drawn = all.slice(std::random_device()() % all.size(), 1);
-  std::cout << "for " << drawn.front().str() << "; with BRAID_TEST_LONG for every architecture\n";
-  return drawn;
-}
-
 void braid::test::compileForGPUs(const std::string &source, const std::vector<std::string> &kernels,
                                  ArrayRef<StringRef> architectures, bool tightly,
                                  int64_t mostRegisters) {

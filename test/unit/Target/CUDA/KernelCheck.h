@@ -92,9 +92,6 @@ private:
   std::unique_ptr<HostKernels> kernels;
 };
 
-/// One of the architectures, drawn at random; all of them with BRAID_TEST_LONG set.
-llvm::ArrayRef<llvm::StringRef> someCUDAArchitectures();
-
 /// Compiles `source`, which defines these kernels, with NVRTC if this machine has it. `tightly`:
 /// checks that each uses at most so many registers and spills none.
 void compileForGPUs(const std::string &source, const std::vector<std::string> &kernels,
