@@ -171,19 +171,29 @@ Result<double> LinkMeter::perform(const Order &order) {
 }
 
 Result<double> LinkMeter::rate(Order::What what, size_t bytes) {
-  std::vector<double> rates;
-  for (int i = 0; i < 3; ++i) {
-    double few = 0, many = 0;
-    const size_t quarter = bytes / 4;
+  constexpr int kFewest = 3, kMost = 9;
+  constexpr double kAlike = 1.01;
+  // What else the machine does only makes a stream longer, so the shortest of each size counts once
+  // another one was about as short.
+  const size_t quarter = bytes / 4;
+  std::vector<double> few, many;
+  auto isRepeated = [](std::vector<double> &seconds) {
+    std::sort(seconds.begin(), seconds.end());
+    return seconds[1] <= kAlike * seconds[0];
+  };
+  do {
     for (const auto &[seconds, size] : {std::pair(&few, quarter), {&many, bytes}}) {
       const Order order{what, size, 0};
       for (int64_t r = 1; r < link.ranks(); ++r)
         RETURN_IF_ERROR(give(r, orderTag, order));
-      ASSIGN_OR_RETURN(*seconds, perform(order));
+      ASSIGN_OR_RETURN(const double took, perform(order));
+      seconds->push_back(took);
     }
-    rates.push_back(static_cast<double>(bytes - quarter) / std::max(many - few, 1e-9));
-  }
-  return median(rates);
+  } while (few.size() < kFewest || (few.size() < kMost && !(isRepeated(few) && isRepeated(many))));
+  return static_cast<double>(bytes - quarter) /
+         std::max(*std::min_element(many.begin(), many.end()) -
+                      *std::min_element(few.begin(), few.end()),
+                  1e-9);
 }
 
 Status LinkMeter::follow() {
