@@ -162,9 +162,14 @@ def test_exchanges_give_the_bits_of_the_cpu(tmp_path, ranks, encoding, chunks):
     braidtest.braid("compile", module, *quantize, "--target", "cuda:sm_90a", "-o", tmp_path / "gpu.braid")
     braidtest.run("braid-test-cuda-on-host", tmp_path / "gpu.braid", "-o", tmp_path / "host.braid")
     cuda = ["--target", "cuda", "--cuda-library", NULL_DEVICE]
-    for number, options in enumerate([["--transport", "threads"], ["--transport", "nccl", "--repeat", 2],
-                                      ["--transport", "threads", "--cuda-graph", "--repeat", 3]]):
-        assert run_encoded(tmp_path / "host.braid", inputs, tmp_path / f"cuda{number}", *cuda, *options) == expected, options
+    # Ranks on one GPU decode payloads where their senders have them.
+    for number, (in_place, options) in enumerate([(True, ["--transport", "threads"]), (False, ["--transport", "threads", "--copy-payloads"]),
+                                                  (False, ["--transport", "nccl", "--repeat", 2]),
+                                                  (True, ["--transport", "threads", "--cuda-graph", "--repeat", 3])]):
+        report = tmp_path / f"report{number}.json"
+        assert run_encoded(tmp_path / "host.braid", inputs, tmp_path / f"cuda{number}", *cuda, *options, "--report", report) == expected, options
+        payloads = [c for c in json.loads(report.read_text())["collectives"] if c["kind"] in ("all_to_all", "all_gather")]
+        assert payloads and all(c.get("read_in_place", False) == in_place for c in payloads), options
 
 
 QUANTIZED = [("smollm2", "f32", "tp=2", "*=int8:128"), ("minilm", "f32", "tp=4", "*=int4:128+spikes/int8:128"),

@@ -84,6 +84,10 @@ Result<CodecLaunch> codecLaunch(const LibraryArguments &a) {
   };
   c.alignedTensor = isAligned(tensor.data, c.rowBytes, 16);
   c.alignedPayload = isAligned(payload.data, partStride, 4);
+  if (!a.payloadParts.empty())
+    c.alignedPayload = static_cast<int>(
+        std::all_of(a.payloadParts.begin(), a.payloadParts.end(),
+                    [&](const std::byte *part) { return isAligned(part, 0, 4) != 0; }));
   layout.writeHeader(reinterpret_cast<std::byte *>(c.header), 0);
   c.header[2] = static_cast<unsigned>(layout.rowsPerPart);
   c.senders = static_cast<unsigned>(senders);
@@ -93,9 +97,23 @@ Result<CodecLaunch> codecLaunch(const LibraryArguments &a) {
   return launch;
 }
 
+Status placeParts(const LibraryArguments &a, const LaunchPlace &place, RankDevice &rank,
+                  library::Codec &arguments) {
+  if (a.payloadParts.empty())
+    return {};
+  const size_t bytes = a.payloadParts.size() * sizeof a.payloadParts.front();
+  ASSIGN_OR_RETURN(Memory table, allocate(rank.device, bytes, place.stream, "places of payloads"));
+  RETURN_IF_ERROR(
+      copyNow(*rank.device, table.get(), address(a.payloadParts.data()), bytes, place.stream));
+  arguments.partsAt = reinterpret_cast<unsigned char *const *>(pointer(table.get()));
+  rank.constants.push_back(std::move(table));
+  return {};
+}
+
 Result<StreamCommand> makeCodec(const LibraryArguments &a, const LaunchPlace &place,
                                 RankDevice &rank) {
   ASSIGN_OR_RETURN(CodecLaunch launch, codecLaunch(a));
+  RETURN_IF_ERROR(placeParts(a, place, rank, launch.arguments));
   if (launch.kernel.result) {
     launch.arguments.fault = rank.faults + place.queue;
     launch.arguments.command = place.number;

@@ -19,10 +19,13 @@ public:
   explicit CopyExchange(const std::vector<Member> &members) : members(members) {}
 
   Status prepare() {
-    phases.resize(members.front().collective->kind == CollectiveKind::allReduce ? 2 : 1);
+    const Collective &first = *members.front().collective;
+    // What is read in place is not copied. Nor does it wait for the reads: CudaExecutor does.
+    if (!first.readInPlace)
+      phases.resize(first.kind == CollectiveKind::allReduce ? 2 : 1);
     for (auto &phase : phases)
       phase.resize(members.size());
-    for (size_t m = 0; m < members.size(); ++m)
+    for (size_t m = 0; m < members.size() && !phases.empty(); ++m)
       for (size_t v = 0; v < members[m].collective->values.size(); ++v)
         RETURN_IF_ERROR(value(m, v));
     if (members.size() == 1)

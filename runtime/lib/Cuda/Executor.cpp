@@ -24,8 +24,18 @@ ProcessGroup *DeviceTransport::group(const std::vector<int64_t> &members, Queue 
     slot = std::make_unique<DeviceGroup>();
     slot->ranks = members;
     slot->queue = queue;
+    slot->reads.resize(members.size());
+    for (size_t position = 0; position < members.size(); ++position)
+      for (size_t peer = 0; peer < members.size(); ++peer)
+        if (peer != position)
+          slot->reads[position].ranks.push_back(members[peer]);
   }
   return slot.get();
+}
+
+PeerReads *DeviceTransport::peerReads(const Collective &c) {
+  return isNccl ? nullptr
+                : &static_cast<DeviceGroup *>(c.group)->reads[static_cast<size_t>(c.position)];
 }
 
 Status ofRank(size_t rank, const Status &status) {
@@ -249,9 +259,13 @@ static bool isMeasured(const Command &command, Queue queue) {
 Status CudaExecutor::prepareSlots(RankState &rank, const RankProgram &program) {
   const DevicePtr &device = rank.device.device;
   rank.events.clear();
+  rank.readEnds.clear();
   rank.device.constants.clear();
   for (uint32_t e = 0; e < program.numEvents; ++e) {
     ASSIGN_OR_RETURN(rank.events.emplace_back(), createEvent(device, false));
+  }
+  for (size_t read = 0; read < program.reads.size(); ++read) {
+    ASSIGN_OR_RETURN(rank.readEnds.emplace_back(), createEvent(device, false));
   }
   for (Queue queue = 0; queue < queues.size(); ++queue) {
     QueueStream &own = rank.queues[queue];
@@ -274,6 +288,30 @@ Status CudaExecutor::prepareSlots(RankState &rank, const RankProgram &program) {
     }
   }
   return {};
+}
+
+/// The commands before which a rank waits until its peers have read its payloads: the events that
+/// tell so are to be recorded before they are awaited.
+std::vector<OrderedAfter>
+CudaExecutor::writesAfterReads(const std::vector<const RankProgram *> &programs) {
+  std::vector<std::map<uint32_t, size_t>> ends(programs.size()); // by rank and read
+  for (size_t r = 0; r < programs.size(); ++r)
+    for (size_t i = 0; i < programs[r]->queues[kComputeQueue].size(); ++i)
+      if (const Command &command = programs[r]->queues[kComputeQueue][i];
+          command.endsRead != Command::kNoRead)
+        ends[r][command.endsRead] = i;
+  std::vector<OrderedAfter> all;
+  for (size_t r = 0; r < programs.size(); ++r)
+    for (size_t i = 0; i < programs[r]->queues[kComputeQueue].size(); ++i) {
+      OrderedAfter one{{static_cast<int64_t>(r), kComputeQueue, i}, {}};
+      // All ranks number reads alike.
+      for (uint32_t read : programs[r]->queues[kComputeQueue][i].awaitsReads)
+        for (int64_t peer : programs[r]->reads[read].of->ranks)
+          one.others.push_back({peer, kComputeQueue, ends[static_cast<size_t>(peer)].at(read)});
+      if (!one.others.empty())
+        all.push_back(std::move(one));
+    }
+  return all;
 }
 
 Result<std::shared_ptr<Communicators>> CudaExecutor::communicators(const GroupKey &key) {
@@ -395,6 +433,7 @@ void CudaExecutor::select(size_t entry) {
       PreparedEntry::OfRank &own = place.ranks[r];
       RankState &rank = ranks[r];
       std::swap(own.events, rank.events);
+      std::swap(own.readEnds, rank.readEnds);
       std::swap(own.constants, rank.device.constants);
       own.hasFaults.resize(queues.size());
       std::swap(own.hasFaults, rank.device.hasFaults);
@@ -415,7 +454,8 @@ Status CudaExecutor::prepare(Workers &workers, size_t entry) {
   for (const auto &rank : workers.ranks)
     programs.push_back(rank->program);
   ASSIGN_OR_RETURN(steps, orderCommands(*program::GetProgram(setup.bundle->program().data()),
-                                        setup.roots[entry], setup.bundle->manifest()));
+                                        setup.roots[entry], setup.bundle->manifest(),
+                                        writesAfterReads(programs)));
   for (size_t r = 0; r < ranks.size(); ++r)
     RETURN_IF_ERROR(
         ofRank(r, prepareSlots(ranks[r], *workers.ranks[static_cast<int64_t>(r)]->program)));

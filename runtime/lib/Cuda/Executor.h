@@ -24,6 +24,7 @@ namespace braid::runtime::cuda {
 
 /// The ranks of a collective. No rank is ever missing: a collective is enqueued for all at once.
 struct DeviceGroup : ProcessGroup {
+  std::vector<PeerReads> reads; ///< by position, without counters: events take their place
   std::vector<int64_t> missing(int64_t) const override { return {}; }
 };
 
@@ -42,6 +43,7 @@ public:
   MessageSlot *messageSlot(const Collective &pointToPoint, size_t index) override {
     return messageSlots.find(pointToPoint, index);
   }
+  PeerReads *peerReads(const Collective &c) override;
   Status prepare() override { return {}; }
   CollectiveRun *begin(const Collective &, const SymmetricHeap &, RunControl &,
                        QueueState &) override {
@@ -102,6 +104,7 @@ struct RankState {
   std::vector<QueueStream> queues;
   Stream upload; ///< for every second copy of staged memory
   std::vector<Event> events;
+  std::vector<Event> readEnds; ///< of what is read in place, as RankProgram::reads
   Memory symmetric, local;
   Memory faults;                    ///< of each queue
   HostPages faultCopies;            ///< on the host
@@ -118,7 +121,7 @@ struct PreparedEntry {
   };
   struct OfRank {
     std::vector<OfQueue> queues;
-    std::vector<Event> events;
+    std::vector<Event> events, readEnds;
     std::vector<Memory> constants;
     std::vector<bool> hasFaults;
   };
@@ -167,6 +170,9 @@ private:
   Result<StreamCommand> makeStreamCommand(RankState &rank, Queue queue, size_t index,
                                           const Command &command);
   Status prepareSlots(RankState &rank, const RankProgram &program);
+  static std::vector<OrderedAfter>
+  writesAfterReads(const std::vector<const RankProgram *> &programs);
+  Status awaitReads(const RankProgram &program, const Command &command, CUstream stream);
   Status prepareExchanges(const std::vector<const RankProgram *> &programs);
   Result<Exchange> makeExchange(const std::vector<Member> &members);
   Result<Exchange> makeBarrierExchange(const std::vector<Member> &members);

@@ -30,6 +30,16 @@ bool isWait(const Command &command) {
 
 } // namespace
 
+/// Makes a stream wait until the peers of a rank have read its payloads that a command, or a later
+/// one, writes to. The end of a run needs no such wait: it is that of all ranks.
+Status CudaExecutor::awaitReads(const RankProgram &program, const Command &command,
+                                CUstream stream) {
+  for (uint32_t read : command.awaitsReads)
+    for (int64_t peer : program.reads[read].of->ranks)
+      BRAID_CUDA_TRY(*driver, cuStreamWaitEvent, stream, state(peer).readEnds[read].get(), 0);
+  return {};
+}
+
 Status CudaExecutor::enqueueStep(Workers &workers, size_t number, unsigned recordFlags) {
   const Step &step = steps[number];
   auto mark = [&](const Place &place, bool before) -> Status {
@@ -43,8 +53,13 @@ Status CudaExecutor::enqueueStep(Workers &workers, size_t number, unsigned recor
                    rank.stream(place.queue), recordFlags);
     return {};
   };
-  for (const Place &place : step.places)
+  for (const Place &place : step.places) {
+    const RankProgram &program = *workers.ranks[place.rank]->program;
+    RETURN_IF_ERROR(state(place.rank).device.device->use());
+    RETURN_IF_ERROR(awaitReads(program, program.queues[place.queue][place.index],
+                               state(place.rank).stream(place.queue)));
     RETURN_IF_ERROR(mark(place, true));
+  }
   if (exchanges[number])
     RETURN_IF_ERROR(exchanges[number]());
   for (const Place &place : step.places) {
@@ -72,6 +87,9 @@ Status CudaExecutor::enqueueStep(Workers &workers, size_t number, unsigned recor
       RETURN_IF_ERROR(await(op->event));
     else if (slot.command)
       RETURN_IF_ERROR(slot.command(stream));
+    if (command.endsRead != Command::kNoRead)
+      BRAID_CUDA_TRY(*driver, cuEventRecordWithFlags, rank.readEnds[command.endsRead].get(), stream,
+                     kEventRecordDefault);
     RETURN_IF_ERROR(mark(place, false));
   }
   return {};

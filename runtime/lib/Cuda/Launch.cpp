@@ -116,12 +116,16 @@ Result<StreamCommand> makeLaunch(const DeviceLaunchCommand &command, const Launc
                          std::to_string(command.rows) + " rows of " +
                          std::to_string(kernel->itemsPerRow));
   ASSIGN_OR_RETURN(LaunchParameters made, launchParameters(*kernel, command));
-  for (LaunchParameters::Codec &codec : made.codecs)
+  for (LaunchParameters::Codec &codec : made.codecs) {
+    for (const EncodedOperand &encoded : command.encoded)
+      if (encoded.operand == codec.operand)
+        RETURN_IF_ERROR(placeParts(encoded.codec, place, rank, codec.arguments));
     if (codec.decodes) {
       codec.arguments.fault = rank.faults + place.queue;
       codec.arguments.command = payloadFault(place.number, codec.operand);
       rank.hasFaults[place.queue] = true;
     }
+  }
   if (kernel->blocks(command.rows) == 0)
     return StreamCommand();
   ASSIGN_OR_RETURN(CUfunction function, rank.kernels->generated(*kernel));

@@ -88,6 +88,9 @@ struct CodecLaunch {
   int64_t threads = 0;
 };
 Result<CodecLaunch> codecLaunch(const LibraryArguments &a);
+/// Where the parts of a payload lie that is read in place, for its launch.
+Status placeParts(const LibraryArguments &a, const LaunchPlace &place, RankDevice &rank,
+                  library::Codec &arguments);
 Result<StreamCommand> makeCodec(const LibraryArguments &a, const LaunchPlace &place,
                                 RankDevice &rank);
 /// The parameters of a launch of a generated kernel, without the place of its faults.

@@ -155,7 +155,9 @@ private:
   static bool computes(const Command &command) {
     return std::holds_alternative<LaunchCommand>(command.op) ||
            std::holds_alternative<LibraryCommand>(command.op) ||
-           std::holds_alternative<CopyCommand>(command.op);
+           std::holds_alternative<CopyCommand>(command.op) ||
+           std::holds_alternative<DeviceLaunchCommand>(command.op) ||
+           std::holds_alternative<LibraryArguments>(command.op);
   }
 
   void readAfter(size_t wait, Place start) {

@@ -3,11 +3,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Encoded collectives between ranks of one host. The payloads that an all_to_all or all_gather
-// brings are read by the commands that decode them, one or one for each piece. Where ranks see each
-// other's memory these read them from the peers' operands, and nothing is copied. Then a rank must
-// not write to its operand before its peers have read it, which the end of the collective does not
-// say any more: they tell each other when they have (PeerReads).
+// Encoded collectives between ranks of one host, or on one GPU. The payloads that an all_to_all or
+// all_gather brings are read by the commands that decode them, one or one for each piece. Where
+// ranks see each other's memory these read them from the peers' operands, and nothing is copied.
+// Then a rank must not write to its operand before its peers have read it, which the end of the
+// collective does not say any more: they tell each other when they have (PeerReads).
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_EXECUTOR_READINPLACE_H
@@ -22,7 +22,7 @@ namespace braid::runtime {
 /// The operands of the commands of a rank, as the program has them.
 class OperandUses {
 public:
-  /// `mayRead`: reading in place is asked for, and on the CPU.
+  /// `mayRead`: reading in place is asked for.
   OperandUses(const program::ProgramT &program, bool mayRead);
 
   /// Whether it is, payloads are decoded, and all ranks run the same commands on the same places.

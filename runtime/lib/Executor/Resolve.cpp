@@ -78,7 +78,7 @@ namespace {
 class Resolver {
 public:
   explicit Resolver(const ResolveInput &input)
-      : in(input), uses(*input.program, input.kernels && !input.copyPayloads) {}
+      : in(input), uses(*input.program, !input.copyPayloads) {}
 
   Result<RankProgram> run() {
     const fb::ProgramT &program = *in.program;
@@ -376,11 +376,11 @@ private:
     const std::vector<AxisRef> axes = axesOf(call.axes);
     ASSIGN_OR_RETURN(arguments.parts, in.mesh->numShards(axes));
     ASSIGN_OR_RETURN(arguments.part, in.mesh->groupPosition(in.rank, axes));
+    arguments.payloadParts = partsOf(arguments.data.front());
     if (!in.kernels) {
       command.op = std::move(arguments);
       return {};
     }
-    arguments.payloadParts = partsOf(arguments.data.front());
     if (in.times) {
       estimate = in.times->ofLibrary(arguments);
       usedBytes = cost::bytesOf(arguments);

@@ -47,8 +47,10 @@ public:
     return findWays();
   }
 
-  Result<std::vector<Step>> run(bool keep) {
+  Result<std::vector<Step>> run(bool keep, const std::vector<OrderedAfter> &also = {}) {
     keepSteps = keep;
+    for (const OrderedAfter &one : also)
+      after[{one.command.rank, one.command.queue, one.command.index}] = &one.others;
     const auto ranks = static_cast<size_t>(mesh.numRanks());
     const size_t numQueues = runtime::numQueues(program);
     next.assign(ranks, std::vector<size_t>(numQueues, 0));
@@ -230,8 +232,22 @@ private:
     return {};
   }
 
+  /// A command that has to come before the queue's next one, apart from what the program says;
+  /// null: there is none left.
+  const Place *awaitedBefore(size_t rank, Queue queue) const {
+    const auto found = after.find({static_cast<int64_t>(rank), queue, next[rank][queue]});
+    if (found == after.end())
+      return nullptr;
+    for (const Place &other : *found->second)
+      if (next[static_cast<size_t>(other.rank)][other.queue] <= other.index)
+        return &other;
+    return nullptr;
+  }
+
   /// Takes the queue's next command unless it still has to wait.
   bool advance(size_t rank, Queue queue, const Leaf &leaf) {
+    if (awaitedBefore(rank, queue))
+      return false;
     if (leaf.awaits != Setter::none && !isSet[rank][leaf.event])
       return false;
     if (leaf.start && !isMessage(*leaf.start))
@@ -265,7 +281,7 @@ private:
   bool takeCollective(size_t rank, Queue queue, const Leaf &leaf) {
     const std::vector<int64_t> &members = membersOf(leaf, rank);
     for (int64_t member : members)
-      if (!isAt(member, queue, leaf))
+      if (!isAt(member, queue, leaf) || awaitedBefore(static_cast<size_t>(member), queue))
         return false;
     Step step;
     for (int64_t member : members)
@@ -297,6 +313,8 @@ private:
   Node waitsFor(Node node) const {
     const auto rank = static_cast<size_t>(node.rank);
     const Leaf &leaf = *at(rank, node.queue);
+    if (const Place *other = awaitedBefore(rank, node.queue))
+      return {other->rank, other->queue};
     if (!leaf.start)
       return {node.rank, setters[leaf.event]};
     if (isMessage(*leaf.start)) {
@@ -312,7 +330,8 @@ private:
 
   /// What a rank waits for at a command: "a send of ".
   static std::string partner(const Leaf &leaf) {
-    return leaf.start->kind() == Kind::recv   ? "a send of "
+    return !leaf.start                        ? ""
+           : leaf.start->kind() == Kind::recv ? "a send of "
            : leaf.start->kind() == Kind::send ? "a recv of "
                                               : "";
   }
@@ -339,8 +358,8 @@ private:
       const Node other = waitsFor(waiting);
       text += std::string(text.empty() ? "deadlock: " : "; ") + "rank " +
               std::to_string(waiting.rank) + " waits for " +
-              (!leaf.start ? "its " + nameOf(program, other.queue) + " queue"
-                           : partner(leaf) + "rank " + std::to_string(other.rank)) +
+              (other.rank == waiting.rank ? "its " + nameOf(program, other.queue) + " queue"
+                                          : partner(leaf) + "rank " + std::to_string(other.rank)) +
               " at " + describe(program, *leaf.procedure, waiting.queue, leaf.index);
     }
     return text;
@@ -357,17 +376,19 @@ private:
   std::vector<std::vector<size_t>> next;               ///< by rank and queue
   std::vector<std::vector<bool>> isSet;                ///< by rank and event
   std::map<Way, Messages> messages;
+  std::map<std::tuple<int64_t, Queue, size_t>, const std::vector<Place> *> after;
   std::vector<Step> steps;
 };
 
 } // namespace
 
 Result<std::vector<Step>> orderCommands(const program::Program &program, uint32_t root,
-                                        const Manifest &manifest) {
+                                        const Manifest &manifest,
+                                        const std::vector<OrderedAfter> &also) {
   ASSIGN_OR_RETURN(RankRoles roles, RankRoles::of(manifest.mesh, rankSetsOf(program, manifest)));
   Merge merge(program, manifest.mesh, roles);
   RETURN_IF_ERROR(merge.load(root, /*all=*/true));
-  return merge.run(/*keep=*/true);
+  return merge.run(/*keep=*/true, also);
 }
 
 Status verifyOrder(const program::Program &program, uint32_t root, const Mesh &mesh,

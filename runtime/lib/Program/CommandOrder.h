@@ -29,10 +29,17 @@ struct Step {
   std::vector<Place> places;
 };
 
+/// A command that comes after others apart from what the program says.
+struct OrderedAfter {
+  Place command;
+  std::vector<Place> others;
+};
+
 /// Orders the commands of the procedure `root` of a verified program. The error for a deadlock
 /// names the ranks that wait for each other, and the commands.
 Result<std::vector<Step>> orderCommands(const program::Program &program, uint32_t root,
-                                        const Manifest &manifest);
+                                        const Manifest &manifest,
+                                        const std::vector<OrderedAfter> &also = {});
 /// Checks that a procedure that has passed verifyEvents has such an order.
 Status verifyOrder(const program::Program &program, uint32_t root, const Mesh &mesh,
                    const RankRoles &roles);

@@ -48,7 +48,7 @@ struct Kind {
 };
 
 unsigned char *partOf(const library::Codec &a, int64_t part) {
-  return a.payload + part * a.partStride;
+  return a.partsAt ? a.partsAt[part] : a.payload + part * a.partStride;
 }
 
 /// Returns what is wrong with a launch, or empty.
@@ -202,8 +202,13 @@ std::string payloadAccesses(const std::string &name, const library::Codec &a, bo
   if (!layout.ok() || layout->rowBytes != a.payloadRowBytes || layout->partBytes != a.partBytes ||
       layout->groupHeaderBytes != a.groupHeaderBytes || layout->groups != a.groups)
     return "'" + name + "' has other sizes than its payload";
-  addRows(accesses, !decodes, a.payload, {int64_t(a.parts) * a.senders, a.partBytes},
-          {a.partStride, 1}, 1);
+  const int64_t parts = int64_t(a.parts) * a.senders;
+  for (int64_t part = 0; a.partsAt && part < parts; ++part)
+    addRows(accesses, !decodes, a.partsAt[part], {1, a.partBytes}, {a.partBytes, 1}, 1);
+  if (a.partsAt)
+    addRows(accesses, false, a.partsAt, {1, parts}, {parts, 1}, sizeof *a.partsAt);
+  else
+    addRows(accesses, !decodes, a.payload, {parts, a.partBytes}, {a.partStride, 1}, 1);
   if (decodes)
     addRows(accesses, true, a.fault, {1}, {sizeof(library::Fault)}, sizeof(library::Fault));
   return {};

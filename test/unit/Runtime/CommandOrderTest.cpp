@@ -47,10 +47,8 @@ public:
     return verifyProgram(made.members.at(made.manifest.programMember), made.manifest);
   }
   /// "0m1": rank 0's second command of the communication queue.
-  std::string order() {
-    BundleContents made = contents();
-    const Bytes &bytes = made.members.at(made.manifest.programMember);
-    auto steps = orderCommands(*fb::GetProgram(bytes.data()), 0, made.manifest);
+  std::string order(const std::vector<OrderedAfter> &also = {}) {
+    auto steps = ordered(also);
     EXPECT_OK(steps);
     std::string text;
     for (const Step &step : *steps) {
@@ -59,6 +57,12 @@ public:
                 (&p == &step.places.back() ? " " : "+");
     }
     return text;
+  }
+
+  Result<std::vector<Step>> ordered(const std::vector<OrderedAfter> &also) {
+    BundleContents made = contents();
+    const Bytes &bytes = made.members.at(made.manifest.programMember);
+    return orderCommands(*fb::GetProgram(bytes.data()), 0, made.manifest, also);
   }
 
 private:
@@ -84,6 +88,17 @@ TEST(CommandOrder, PutsWaitsBehindWhatTheyWaitFor) {
   Exchanges program({{"pp", 2}});
   // Every command once; the collective's commands of both ranks together.
   EXPECT_EQ(program.sum("sum").order(), "0c0 0m0 1c0 1m0 0m1+1m1 0c1 0c2 1c1 1c2 ");
+}
+
+TEST(CommandOrder, KeepsAnOrderThatIsGivenToo) {
+  const Place copies[] = {{0, kComputeQueue, 2}, {1, kComputeQueue, 2}};
+  const OrderedAfter first{copies[0], {copies[1]}}, second{copies[1], {copies[0]}};
+  Exchanges program({{"pp", 2}});
+  program.sum("sum");
+  EXPECT_EQ(program.order({first}), "0c0 0m0 1c0 1m0 0m1+1m1 0c1 1c1 1c2 0c2 ");
+  EXPECT_ERROR(program.ordered({first, second}),
+               "deadlock: rank 0 waits for rank 1 at procedure 'main', compute command 2 ('y'); "
+               "rank 1 waits for rank 0 at procedure 'main', compute command 2 ('y')");
 }
 
 /// A receive comes after its send with no later send in between, since NCCL would make that send

@@ -68,9 +68,9 @@ struct WorldOptions {
   /// Pins each thread that computes to a core out of those that the calling thread may use: to its
   /// own, or in turn where there are more such threads than cores.
   bool pin = false;
-  /// With transports "threads" and "shm" a payload of an encoded collective is decoded where it
-  /// lies in the memory of its sender, if the program allows it. True: every rank copies what it
-  /// gets first. Results are the same.
+  /// With transports "threads" (also of ranks on one GPU) and "shm" a payload of an encoded
+  /// collective is decoded where it lies in the memory of its sender, if the program allows it.
+  /// True: every rank copies what it gets first. Results are the same.
   bool copyPayloads = false;
   std::optional<StallInjection> stall;
   /// On target cpu: predicts the times of runs on this machine; reports have them beside the

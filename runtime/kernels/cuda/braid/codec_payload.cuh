@@ -48,7 +48,7 @@ __device__ __forceinline__ Place place_of(const Codec &a, unsigned row) {
 }
 /// `part` counts those of all senders.
 __device__ __forceinline__ unsigned char *part_at(const Codec &a, unsigned part) {
-  return a.payload + part * a.partStride;
+  return a.partsAt ? a.partsAt[part] : a.payload + part * a.partStride;
 }
 __device__ __forceinline__ unsigned char *row_at(const Codec &a, unsigned part,
                                                  unsigned row_in_part) {

@@ -192,6 +192,7 @@ struct Codec {
   void *tensor;
   long long rowBytes; ///< from one row of the tensor to the next
   unsigned char *payload;
+  unsigned char *const *partsAt; ///< of parts that lie anywhere; null: they follow each other
   long long partStride, payloadRowBytes, codesOffset, partBytes; ///< bytes
   long long rows;                                                ///< of the tensor
   unsigned columns, groups, parts, warps;
