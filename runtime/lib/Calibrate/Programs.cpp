@@ -10,15 +10,11 @@
 #include "ProgramWriter.h"
 #include "braid/Base/StatusMacros.h"
 
-#include <nlohmann/json.hpp>
-
 #include <algorithm>
 #include <chrono>
 #include <limits>
 
 namespace braid::runtime {
-
-using Json = nlohmann::json;
 
 static double median(std::vector<double> numbers) {
   const auto half = numbers.begin() + static_cast<std::ptrdiff_t>(numbers.size() / 2);
@@ -81,18 +77,15 @@ struct Spans {
 static Result<Spans> traced(const ProgramWriter::Ready &ready, const std::string &operation) {
   for (int i = 0; i < 2; ++i)
     RETURN_IF_ERROR(ready.execution->run());
-  ASSIGN_OR_RETURN(const std::string text, ready.execution->trace());
-  const Json trace = Json::parse(text);
+  ASSIGN_OR_RETURN(const std::vector<Execution::Span> all, ready.execution->spans());
   Spans spans;
-  for (const Json &event : trace["traceEvents"]) {
-    if (event["ph"] != "X" || event["pid"] != 0)
+  for (const Execution::Span &span : all) {
+    if (span.rank != 0)
       continue;
-    const double begin = event["ts"];
-    const std::pair<double, double> span{begin, begin + event["dur"].get<double>()};
-    if (event["args"]["operation"] == operation)
-      spans.compute.push_back(span);
-    else if (event["cat"] == "communication")
-      spans.communication.push_back(span);
+    if (span.operation == operation)
+      spans.compute.emplace_back(span.beginSeconds, span.endSeconds);
+    else if (!span.collective.empty())
+      spans.communication.emplace_back(span.beginSeconds, span.endSeconds);
   }
   return spans;
 }
@@ -114,7 +107,7 @@ Result<cost::Interference> measureInterference(const std::string &name, int64_t 
   const int64_t elements = quick ? 1024 : 1 << 20;        // 4 MiB
   const int64_t copied = quick ? 1024 : int64_t(1) << 18; // 1 MiB, out of many
   const uint64_t pool = quick ? 2 : 32;
-  constexpr double kEver = 1e18;
+  constexpr double kEver = 1e12;
   WorldOptions options;
   options.transport = name;
   options.trace = true;

@@ -14,8 +14,6 @@
 #include "braid/Runtime/Calibrate.h"
 #include "runtime/lib/Sync/Cores.h"
 
-#include <nlohmann/json.hpp>
-
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -23,8 +21,6 @@
 #include <numeric>
 
 namespace braid::runtime {
-
-using Json = nlohmann::json;
 
 namespace {
 
@@ -82,20 +78,18 @@ double typical(std::vector<double> numbers) {
 /// the end, mean over ranks.
 Status addTimes(const Execution &execution, int64_t ranks,
                 std::map<std::string, std::vector<double>> &times) {
-  ASSIGN_OR_RETURN(const std::string text, execution.trace());
+  ASSIGN_OR_RETURN(const std::vector<Execution::Span> spans, execution.spans());
   struct Meeting {
     double lastArrival = 0;
     std::vector<double> ends;
   };
   std::map<std::string, Meeting> meetings;
-  const Json trace = Json::parse(text);
-  for (const Json &event : trace["traceEvents"]) {
-    if (event["ph"] != "X" || event["cat"] != "communication")
+  for (const Execution::Span &span : spans) {
+    if (span.collective.empty())
       continue;
-    Meeting &meeting = meetings[event["args"]["collective"].get<std::string>()];
-    const double begin = event["ts"];
-    meeting.lastArrival = std::max(meeting.lastArrival, begin);
-    meeting.ends.push_back(begin + event["dur"].get<double>());
+    Meeting &meeting = meetings[span.collective];
+    meeting.lastArrival = std::max(meeting.lastArrival, span.beginSeconds);
+    meeting.ends.push_back(span.endSeconds);
   }
   for (const auto &[identity, meeting] : meetings) {
     // "@main/all_gather,64,128.3"
@@ -104,7 +98,7 @@ Status addTimes(const Execution &execution, int64_t ranks,
     double sum = 0; // a rank that awaits nothing of the last one may have ended before
     for (double end : meeting.ends)
       sum += std::max(0.0, end - meeting.lastArrival);
-    times[name].push_back(sum / static_cast<double>(ranks) * 1e-6);
+    times[name].push_back(sum / static_cast<double>(ranks));
   }
   return {};
 }
@@ -371,15 +365,11 @@ Result<cost::Transport> measureTransport(const std::string &name, int64_t ranks,
   constexpr int64_t kLarge = int64_t(16) << 20, kLargest = int64_t(60) << 20;
   Repeated repeated;
   if (!quick)
-    repeated = {[&](const Probe &probe) {
-                  if (sharesCores || probe.bytes() > kLargest)
-                    return 2;
-                  return probe.bytes() > kLarge ? 3 : 4;
-                },
+    repeated = {[&](const Probe &probe) { return sharesCores || probe.bytes() > kLarge ? 2 : 4; },
                 3,
                 [&](const Probe &probe) {
                   if (probe.bytes() > kLarge)
-                    return sharesCores ? 1 : probe.bytes() > kLargest ? 2 : 4;
+                    return sharesCores || probe.bytes() > kLargest ? 1 : 2;
                   return probe.bytes() <= (int64_t(1) << 20) ? 12 : sharesCores ? 3 : 5;
                 }};
   ASSIGN_OR_RETURN(const Seconds measured,

@@ -167,6 +167,30 @@ Result<std::string> Execution::trace() const {
   return std::string(kHead) + kEvents + events.next(SIZE_MAX) + kTail;
 }
 
+Result<std::vector<Execution::Span>> Execution::spans() const {
+  RETURN_IF_ERROR(state.checkTrace());
+  const Model::State &model = *state.model;
+  auto since = [&](int64_t ns) {
+    return static_cast<double>(ns - model.workers->runBeginNs) * 1e-9;
+  };
+  std::vector<Span> spans;
+  for (int64_t r : model.local())
+    for (const std::vector<TraceSpan> &queue : model.workers->ranks[r]->trace)
+      for (const TraceSpan &span : queue) {
+        if (span.step >= 0)
+          continue;
+        const auto &command = static_cast<const Command &>(*span.command);
+        Span &made = spans.emplace_back();
+        made.rank = r;
+        made.operation = command.operation;
+        made.beginSeconds = since(span.beginNs);
+        made.endSeconds = since(span.endNs);
+        if (auto *op = std::get_if<CollectiveCommand>(&command.op))
+          made.collective = state.programs[r].collectives[op->index].identity();
+      }
+  return spans;
+}
+
 Status Execution::writeTrace(const std::string &path) const {
   const Status ready = state.checkTrace();
   Communicator *communicator = state.model->communicator();

@@ -201,6 +201,35 @@ TEST(Prediction, MeasuresCollectivesFromTheArrivalOfTheLastRank) {
     }
   const Json prediction = Json::parse((*session)->report())["prediction"];
   EXPECT_NEAR(prediction["collectives"][0]["measured_s"].get<double>(), (ends - last) * 1e-6, 2e-9);
+
+  // The same without text.
+  const Result<std::vector<Execution::Span>> spans = (*(*session)->model().execution(""))->spans();
+  ASSERT_OK(spans);
+  double lastOfSpans = 0, endsOfSpans = 0;
+  std::map<std::string, int> operations;
+  for (const Execution::Span &span : *spans) {
+    EXPECT_LE(span.beginSeconds, span.endSeconds);
+    ++operations[span.operation];
+    if (span.collective.empty())
+      continue;
+    EXPECT_EQ(span.collective, "@main/@layer/sum");
+    lastOfSpans = std::max(lastOfSpans, span.beginSeconds);
+    endsOfSpans += span.endSeconds / 2;
+  }
+  EXPECT_NEAR(endsOfSpans - lastOfSpans, (ends - last) * 1e-6, 2e-9);
+  std::map<std::string, int> ofTrace;
+  for (const Json &event : trace["traceEvents"])
+    if (event["ph"] == "X" && event["cat"] != "step")
+      ++ofTrace[event["args"]["operation"].get<std::string>()];
+  EXPECT_EQ(operations, ofTrace);
+}
+
+TEST(Prediction, SpansExpectATrace) {
+  Result<std::unique_ptr<Session>> session = layer(false).session();
+  ASSERT_OK(session);
+  ASSERT_OK((*session)->run());
+  EXPECT_ERROR((*(*session)->model().execution(""))->spans().status(),
+               "a trace expects a world that was created with tracing on");
 }
 
 TEST(Prediction, TwoMachinesLeadToTwoAlgorithmsWithTheSameBits) {

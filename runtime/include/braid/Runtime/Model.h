@@ -191,6 +191,15 @@ public:
   /// Chrome trace event JSON of the model's last run, which was one of this entry, of this
   /// process's ranks; needs WorldOptions::trace.
   Result<std::string> trace() const;
+  /// The commands in it, without those of other threads of a rank's team and the steps of
+  /// collectives: a rank's queues one after the other, each in its order.
+  struct Span {
+    int64_t rank = 0;
+    std::string operation;                   ///< "matmul", "all_reduce"
+    std::string collective;                  ///< that it is, by its identity; else empty
+    double beginSeconds = 0, endSeconds = 0; ///< since the begin of the run
+  };
+  Result<std::vector<Span>> spans() const;
   /// Writes that of all ranks, with the times of rank 0's clock. With a communicator, all processes
   /// call it, and that of rank 0 writes.
   Status writeTrace(const std::string &path) const;
