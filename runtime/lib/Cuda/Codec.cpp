@@ -103,8 +103,9 @@ Status placeParts(const LibraryArguments &a, const LaunchPlace &place, RankDevic
     return {};
   const size_t bytes = a.payloadParts.size() * sizeof a.payloadParts.front();
   ASSIGN_OR_RETURN(Memory table, allocate(rank.device, bytes, place.stream, "places of payloads"));
-  RETURN_IF_ERROR(
-      copyNow(*rank.device, table.get(), address(a.payloadParts.data()), bytes, place.stream));
+  RETURN_IF_ERROR(copyNow(*rank.device, table.get(),
+                          address(static_cast<const void *>(a.payloadParts.data())), bytes,
+                          place.stream));
   arguments.partsAt = reinterpret_cast<unsigned char *const *>(pointer(table.get()));
   rank.constants.push_back(std::move(table));
   return {};

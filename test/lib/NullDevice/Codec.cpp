@@ -206,7 +206,8 @@ std::string payloadAccesses(const std::string &name, const library::Codec &a, bo
   for (int64_t part = 0; a.partsAt && part < parts; ++part)
     addRows(accesses, !decodes, a.partsAt[part], {1, a.partBytes}, {a.partBytes, 1}, 1);
   if (a.partsAt)
-    addRows(accesses, false, a.partsAt, {1, parts}, {parts, 1}, sizeof *a.partsAt);
+    addRows(accesses, false, static_cast<const void *>(a.partsAt), {1, parts}, {parts, 1},
+            sizeof *a.partsAt);
   else
     addRows(accesses, !decodes, a.payload, {parts, a.partBytes}, {a.partStride, 1}, 1);
   if (decodes)
