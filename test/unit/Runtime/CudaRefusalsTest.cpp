@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "CudaPrograms.h"
 #include "NullDeviceTesting.h"
+#include "Paths.h"
 #include "runtime/lib/Cuda/Kernels.h"
 
 using namespace braid::runtime;
@@ -136,10 +137,10 @@ TEST(CudaRefusals, WhatTheMachineLacks) {
       cudaSession(builder, options),
       "target 'cuda' expects an NVIDIA GPU and its driver on this machine: cannot load "
       "the CUDA driver: /nowhere/libcuda.so.1: cannot open shared object file");
-  options.cudaLibrary = BRAID_TEST_NULL_KERNELS;
+  options.cudaLibrary = kNullKernelsPath;
   EXPECT_ERROR(cudaSession(builder, options),
-               "the CUDA driver in '" BRAID_TEST_NULL_KERNELS
-               "' lacks 'cuInit': target 'cuda' expects a driver for CUDA 12.4 or newer");
+               std::string("the CUDA driver in '") + kNullKernelsPath +
+                   "' lacks 'cuInit': target 'cuda' expects a driver for CUDA 12.4 or newer");
   auto *setDevices = ofNullDevice<void(int)>("braidNullDevices");
   setDevices(0);
   EXPECT_ERROR(cudaSession(builder), "target 'cuda' expects a GPU, this machine has none");
@@ -154,7 +155,7 @@ TEST(CudaRefusals, WhatTheMachineLacks) {
   options.threadsPerRank = 2;
   EXPECT_ERROR(cudaSession(builder, options), "more than one thread per rank expects target 'cpu'");
   options = WorldOptions();
-  options.cudaLibrary = BRAID_TEST_NULL_DEVICE;
+  options.cudaLibrary = kNullDevicePath;
   EXPECT_ERROR(cudaSession(builder, options),
                "a library in place of the CUDA driver expects target 'cuda', got 'cpu'");
 }

@@ -9,6 +9,7 @@
 #ifndef BRAID_TEST_CUDATESTING_H
 #define BRAID_TEST_CUDATESTING_H
 
+#include "Paths.h"
 #include "ProgramBuilder.h"
 #include "braid/Runtime/CudaKernels.h"
 
@@ -18,7 +19,7 @@ namespace braid::runtime::testing {
 
 /// The launch table of the kernels in NullKernels.cpp, or a table without kernels.
 inline CudaLaunchTable nullKernelTable() {
-  void *handle = dlopen(BRAID_TEST_NULL_KERNELS, RTLD_NOW | RTLD_LOCAL);
+  void *handle = dlopen(kNullKernelsPath, RTLD_NOW | RTLD_LOCAL);
   auto *text = static_cast<const char *>(dlsym(handle, "braid_launch_table"));
   Result<CudaLaunchTable> table = CudaLaunchTable::fromJson(text);
   EXPECT_OK(table);
@@ -30,7 +31,7 @@ inline CudaLaunchTable nullKernelTable() {
 inline Result<std::shared_ptr<const Bundle>> withCudaKernels(BundleContents contents,
                                                              const CudaLaunchTable &table) {
   KernelLibrary library = cudaKernelLibrary(table.architecture);
-  Result<Bytes> code = readFile(BRAID_TEST_NULL_KERNELS);
+  Result<Bytes> code = readFile(kNullKernelsPath);
   EXPECT_OK(code);
   contents.members[library.member] = *code;
   contents.members[library.launchesMember] = toBytes(table.toJson());
@@ -44,7 +45,7 @@ inline WorldOptions onNullDevice(const std::string &transport = "threads") {
   WorldOptions options;
   options.target = "cuda";
   options.transport = transport;
-  options.cudaLibrary = BRAID_TEST_NULL_DEVICE;
+  options.cudaLibrary = kNullDevicePath;
   return options;
 }
 

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 #include "braid/Runtime/Doctor.h"
+#include "Paths.h"
 
 #include <cstdlib>
 #include <filesystem>
@@ -11,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 using namespace braid::runtime;
+using braid::runtime::testing::kFakeLibrariesFolder;
 using ::testing::ContainsRegex;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
@@ -71,9 +73,9 @@ TEST_F(DoctorTest, WithoutLibraries) {
 
 TEST_F(DoctorTest, LibrariesSayTheirVersions) {
   DoctorOptions options;
-  options.libraryDirectories = {directory, BRAID_TEST_FAKE_LIBRARIES};
+  options.libraryDirectories = {directory, kFakeLibrariesFolder};
   Diagnosis diagnosis = diagnose(options);
-  const std::string place = BRAID_TEST_FAKE_LIBRARIES;
+  const std::string place = kFakeLibrariesFolder;
   EXPECT_EQ(find(diagnosis, "MPI").found, "Some MPI v9.8.7, " + place + "/libmpi.so.40");
   EXPECT_EQ(find(diagnosis, "CUDA driver").found,
             "for CUDA 13.2, 2 GPUs, " + place + "/libcuda.so.1");
@@ -96,7 +98,7 @@ TEST_F(DoctorTest, TransportsOfUcx) {
 TEST_F(DoctorTest, LibrariesWithoutGpu) {
   // All libraries except the driver.
   for (const char *file : {"libcublasLt.so.13", "libnccl.so.2"})
-    std::filesystem::create_symlink(std::string(BRAID_TEST_FAKE_LIBRARIES) + "/" + file,
+    std::filesystem::create_symlink(std::string(kFakeLibrariesFolder) + "/" + file,
                                     directory + "/" + file);
   Diagnosis diagnosis = diagnose(bare());
   EXPECT_EQ(find(diagnosis, "CUDA driver").state, State::absent);

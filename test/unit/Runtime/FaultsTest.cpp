@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "LimitTesting.h"
+#include "Paths.h"
 #include "ProgramBuilder.h"
 #include "braid/Runtime/Files.h"
 
@@ -283,7 +284,7 @@ size_t loadedLibraries() {
 /// with the same code share it.
 TEST(KernelLibraries, LoadFromTheBundle) {
   std::vector<std::unique_ptr<Session>> sessions;
-  for (const char *path : {BRAID_TEST_KERNELS_ADD, BRAID_TEST_KERNELS_SUBTRACT}) {
+  for (const char *path : {kAddingKernelsPath, kSubtractingKernelsPath}) {
     ProgramBuilder b({{"dp", 2}});
     b.operand("x", f32, {4, 8}, {{"dp"}, {}});
     b.result("y", f32, {4, 8}, {{"dp"}, {}});

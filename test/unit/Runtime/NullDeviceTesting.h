@@ -11,6 +11,7 @@
 #define BRAID_TEST_NULLDEVICETESTING_H
 
 #include "../../../runtime/lib/Cuda/Device.h"
+#include "Paths.h"
 #include "Testing.h"
 
 #include <dlfcn.h>
@@ -19,8 +20,7 @@ namespace braid::runtime::testing {
 
 /// A function of the null device that drivers do not have.
 template <typename Function> Function *ofNullDevice(const char *name) {
-  return reinterpret_cast<Function *>(
-      dlsym(dlopen(BRAID_TEST_NULL_DEVICE, RTLD_NOW | RTLD_LOCAL), name));
+  return reinterpret_cast<Function *>(dlsym(dlopen(kNullDevicePath, RTLD_NOW | RTLD_LOCAL), name));
 }
 /// A text that lists the null device's resources in use.
 inline std::string inUse() { return ofNullDevice<const char *()>("braidNullInUse")(); }
@@ -34,7 +34,7 @@ protected:
   static constexpr int64_t kLimitNs = 100'000'000;
 
   void SetUp() override {
-    auto loaded = cuda::Driver::load(BRAID_TEST_NULL_DEVICE);
+    auto loaded = cuda::Driver::load(kNullDevicePath);
     ASSERT_OK(loaded);
     driver = *loaded;
     auto opened = cuda::Device::open(driver, 0, kLimitNs);

@@ -11,6 +11,7 @@
 #include "../../../runtime/lib/Cuda/Nccl.h"
 #include "CudaTesting.h"
 #include "NullDeviceTesting.h"
+#include "Paths.h"
 #include "braid/library_arguments.h"
 
 #include <array>
@@ -18,6 +19,8 @@
 
 using namespace braid::runtime;
 using namespace braid::runtime::cuda;
+using braid::runtime::testing::kNullDevicePath;
+using braid::runtime::testing::kNullKernelsPath;
 
 namespace {
 
@@ -29,7 +32,7 @@ class NullKernels : public braid::runtime::testing::NullDeviceTest {
 protected:
   void SetUp() override {
     NullDeviceTest::SetUp();
-    auto file = readFile(BRAID_TEST_NULL_KERNELS);
+    auto file = readFile(kNullKernelsPath);
     ASSERT_OK(file);
     code = *file;
     load(device);
@@ -198,7 +201,7 @@ class NullBlas : public braid::runtime::testing::NullDeviceTest {
 protected:
   void SetUp() override {
     NullDeviceTest::SetUp();
-    auto loaded = Blas::load(BRAID_TEST_NULL_DEVICE);
+    auto loaded = Blas::load(kNullDevicePath);
     ASSERT_OK(loaded);
     blas = *loaded;
     ASSERT_EQ(blas->cublasLtCreate(&handle), 0);
@@ -307,7 +310,7 @@ class NullNccl : public braid::runtime::testing::NullDeviceTest {
 protected:
   void SetUp() override {
     NullDeviceTest::SetUp();
-    auto loaded = Nccl::load(BRAID_TEST_NULL_DEVICE);
+    auto loaded = Nccl::load(kNullDevicePath);
     ASSERT_OK(loaded);
     nccl = *loaded;
     auto opened = Device::open(driver, 1, kLimitNs);

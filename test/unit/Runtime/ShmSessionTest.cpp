@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 #include "Leftovers.h"
 #include "LimitTesting.h"
+#include "Paths.h"
 #include "ProgramBuilder.h"
 #include "StatePrograms.h"
 #include "braid/Runtime/Safetensors.h"
@@ -482,7 +483,7 @@ TEST_F(ShmSession, WhatCannotBeIsRefused) {
   // If a rank fails to load, loading fails.
   auto missing = b.session(shm());
   ASSERT_OK(missing);
-  Status status = (*missing)->loadWeights(**openSafetensors(BRAID_TEST_OTHER_WEIGHTS));
+  Status status = (*missing)->loadWeights(**openSafetensors(kOtherWeightsPath));
   ASSERT_FALSE(status.ok());
   EXPECT_EQ(status.code(), Code::invalid);
   EXPECT_THAT(status.message(), HasSubstr("'w'"));
