@@ -88,7 +88,10 @@ Status Control::describeLoss(int64_t peer, const Status &error) const {
     const std::lock_guard<std::mutex> lock(mutex);
     if (control && control->failed())
       return control->failure();
-    if (!control || peers[static_cast<size_t>(peer)].isLost || nowNs() >= until)
+    // This process may have ended its part of the run in which the peer has failed.
+    if (!control && other)
+      return other->second;
+    if (peers[static_cast<size_t>(peer)].isLost || nowNs() >= until)
       return Status::error(error.message(), circumstances(peer), error.code());
   }
 }
@@ -222,7 +225,10 @@ void Control::checkPeers() {
           !control->waiter(rank).empty())
         lose(rank, link->describe(rank) + " has ended its part of the job");
     } else if (const Status &status = link->state(rank); !status.ok()) {
-      lose(rank, status.message());
+      // A connection may break off in front of what the peer said last, which is read until the
+      // next time.
+      if (std::exchange(peer.isBroken, true))
+        lose(rank, status.message());
     } else if (limitNs > 0 && now - peer.heardNs > limitNs) {
       lose(rank,
            link->describe(rank) + " has not been heard of for " + seconds(now - peer.heardNs));
@@ -237,7 +243,9 @@ void Control::checkPeers() {
 void Control::lose(int64_t rank, const std::string &what) {
   peers[static_cast<size_t>(rank)].isLost = true;
   frames.drop(rank);
-  const Status status = Status::error(what, circumstances(rank), Code::rankFailed);
+  const Status status = !control && other
+                            ? other->second
+                            : Status::error(what, circumstances(rank), Code::rankFailed);
   link->lose(rank, status); // whoever ends does not wait until the peer has heard of it
   if (loss.ok())
     loss = status;

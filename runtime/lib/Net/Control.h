@@ -55,15 +55,16 @@ public:
   /// The error of another link that has lost a peer, with where the peer was in this run and who
   /// waits for it. A peer that ends since the run has failed there says why, and its connections
   /// may break off before that is read: so this waits up to a second for a failure of the run, and
-  /// returns that one if it comes.
+  /// returns that one if it comes. It may be of a run that is over here.
   Status describeLoss(int64_t peer, const Status &error) const;
 
 private:
   struct Peer {
     int64_t heardNs = 0;
-    bool isKnown = false; ///< anything has come
-    bool isLost = false;  ///< or has said goodbye
-    bool hasLeft = false; ///< has said goodbye
+    bool isKnown = false;  ///< anything has come
+    bool isBroken = false; ///< its connection is, as was seen once
+    bool isLost = false;   ///< or has said goodbye
+    bool hasLeft = false;  ///< has said goodbye
     int64_t leftNs = 0;
   };
 

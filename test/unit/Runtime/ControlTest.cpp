@@ -271,6 +271,26 @@ TEST(Control, ALossHasTheReasonThatComesAfterIt) {
                                        "its compute queue"));
 }
 
+/// So it has where the rank that notices it has done its part of the run before.
+TEST(Control, ALossHasTheReasonOfARunThatIsOverHere) {
+  auto results = onProcesses(2, 20, [&](Process &process) -> Status {
+    process.run.begin();
+    process.control->begin(process.run, 1);
+    process.meet("begun");
+    if (process.rank == 1) {
+      sleepFor(0.2);
+      process.run.fail(Status::error("rank 1: id 7 is outside of its table", Code::invalid));
+      process.control->end();
+      return {};
+    }
+    process.control->end();
+    Status status = process.control->describeLoss(1, Status::error("the connection is lost"));
+    return status.code() == Code::invalid ? status : Status::error("another code");
+  });
+  EXPECT_EQ(results[0], "rank 1: id 7 is outside of its table");
+  EXPECT_EQ(results[1], "done");
+}
+
 TEST(Control, AKilledRankIsNamedWithItsPlace) {
   auto results = onProcesses(
       3, 20,
