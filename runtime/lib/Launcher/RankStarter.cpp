@@ -18,6 +18,7 @@
 #include <fstream>
 #include <netinet/in.h>
 #include <poll.h>
+#include <random>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -64,19 +65,37 @@ Result<Job> parseJob(const std::string &text) {
   return job;
 }
 
-/// A port that nothing listens on, for a rank 0 that will be started soon.
+/// The first port that the system gives to clients.
+int64_t firstPortOfClients() {
+  constexpr int64_t kUsual = 32768;
+  std::ifstream file("/proc/sys/net/ipv4/ip_local_port_range");
+  int64_t first = 0;
+  return file >> first ? first : kUsual;
+}
+
+/// A port that nothing listens on, for a rank 0 that will be started soon. A client could be given
+/// it meanwhile, so it is below the ports of clients, unless many are taken.
 Result<int64_t> freePort() {
   const Descriptor listener(socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const Descriptor older(listener.open() ? -1 : socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_storage address{};
-  address.ss_family = listener.open() ? AF_INET6 : AF_INET;
   const int file = listener.open() ? listener.get() : older.get();
-  socklen_t length = listener.open() ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
   auto *base = reinterpret_cast<sockaddr *>(&address);
-  if (bind(file, base, length) != 0 || getsockname(file, base, &length) != 0)
-    return Status::error("cannot find a free port: ", std::strerror(errno));
-  return ntohs(listener.open() ? reinterpret_cast<sockaddr_in6 *>(base)->sin6_port
-                               : reinterpret_cast<sockaddr_in *>(base)->sin_port);
+  // Both families have the port at the same place.
+  auto &port = reinterpret_cast<sockaddr_in *>(base)->sin_port;
+  socklen_t length = listener.open() ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
+  constexpr int64_t kFirst = 10000;
+  constexpr int kTries = 100;
+  const int64_t end = firstPortOfClients();
+  std::random_device random;
+  for (int i = 0; i <= kTries; ++i) {
+    address.ss_family = listener.open() ? AF_INET6 : AF_INET;
+    const bool isChosen = i < kTries && end > kFirst;
+    port = isChosen ? htons(static_cast<uint16_t>(kFirst + random() % (end - kFirst))) : 0;
+    if (bind(file, base, length) == 0 && getsockname(file, base, &length) == 0)
+      return ntohs(port);
+  }
+  return Status::error("cannot find a free port: ", std::strerror(errno));
 }
 
 class RankStarter {
