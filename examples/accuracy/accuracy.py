@@ -104,9 +104,10 @@ def smollm2(long):
         print(f"writing {GGUF.name} as safetensors to {os.path.relpath(checkpoint, ROOT)}", flush=True)
         convert.convert(GGUF, checkpoint)
     tokenizer = Tokenizer.from_file(str(checkpoint / "tokenizer.json"))
-    # The number of sequences, and their length: short ones for budgets, as the text is to make many batches.
-    shapes = {"evaluated": (20, 512), "heldout": (200, 128), "calibrated": (48, 128)} if long else dict.fromkeys(
-        ("evaluated", "heldout", "calibrated"), (2, 32))
+    # The number of sequences, and their length. By percent of a budget: to calibrate, and held out, short ones, as the text is to
+    # make many batches. The less may be lost, the more of them it takes to tell how much is.
+    count, tokens = (20, 512) if long else (2, 32)
+    budgets = {1: (199, 200, 96), 5: (48, 200, 128)} if long else {5: (2, 2, 32)}
     ids = tokenizer.encode("\n".join(text_of(*EVALUATED))).ids
 
     def sequences(tokens):
@@ -115,28 +116,28 @@ def smollm2(long):
     def spread(numbers, count):
         return numbers[np.arange(count) * len(numbers) // count]
 
-    # What an encoding costs depends on the kind of text: some parts of a document lose three times as much as others. So a
-    # budget is calibrated on sequences from all over it, and holds for those between them.
-    (count, tokens), (held, _) = shapes["calibrated"], shapes["heldout"]
-    numbers = np.arange(len(ids) // tokens)
-    calibrated = spread(numbers, count)
-    for name, part in (("evaluated", sequences(shapes["evaluated"][1])[:shapes["evaluated"][0]]),
-                       ("calibrated", sequences(tokens)[calibrated]),
-                       ("heldout", sequences(tokens)[spread(np.setdiff1d(numbers, calibrated), held)])):
-        np.save(WORK / f"smollm2-{name}.npy", part)
-    models = {tokens: WORK / f"smollm2-{tokens}.mlir" for _, tokens in shapes.values()}
-    for tokens, model in models.items():
+    def imported(tokens):
+        model = WORK / f"smollm2-{tokens}.mlir"
         braid("import", checkpoint, "--batch", 1, "--seq", tokens, *([] if long else ["--layers", 6]), "-o", model)
-    args = (models[shapes["heldout"][1]], "tp=3", checkpoint)
-    evaluate(models[shapes["evaluated"][1]], *args[1:], WORK / "smollm2-evaluated.npy", WORK / "smollm2", ENCODINGS + GROUPS if long else ["int8:128", "int4:128"],
+        return model, "tp=3", checkpoint
+
+    np.save(WORK / "smollm2-evaluated.npy", sequences(tokens)[:count])
+    evaluate(*imported(tokens), WORK / "smollm2-evaluated.npy", WORK / "smollm2", ENCODINGS + GROUPS if long else ["int8:128", "int4:128"],
              "--sensitivity", "int4:128", "--sensitivity-batches", 1)
     results = []
-    for percent in (1, 5) if long else (5,):
+    for percent, (count, held, tokens) in budgets.items():
+        # What an encoding costs depends on the kind of text: some parts of a document lose three times as much as others. So a
+        # budget is calibrated on sequences from all over it, and holds for those between them.
+        numbers = np.arange(len(ids) // tokens)
+        calibrated = spread(numbers, count)
+        name = f"smollm2-{percent}-percent"
+        np.save(WORK / f"{name}-calibrated.npy", sequences(tokens)[calibrated])
+        np.save(WORK / f"{name}-heldout.npy", sequences(tokens)[spread(np.setdiff1d(numbers, calibrated), held)])
+        args = imported(tokens)
         # Six layers of thirty say nothing that is likely, so that the smoke test bounds the logits.
         bound = f"perplexity<=+{percent}%" if long else "kl<=0.05"
-        name = f"smollm2-{percent}-percent"
-        budget = choose(*args, WORK / "smollm2-calibrated.npy", bound, name)
-        report = evaluate(*args, WORK / "smollm2-heldout.npy", WORK / name, [budget["encodings"], "int8:128"])
+        budget = choose(*args, WORK / f"{name}-calibrated.npy", bound, name)
+        report = evaluate(*args, WORK / f"{name}-heldout.npy", WORK / name, [budget["encodings"], "int8:128"])
         metric = "perplexity_increase" if long else "kl"
         results.append({"budget": bound, **held_out(report, budget["encodings"], "int8:128", metric)})
     return results
