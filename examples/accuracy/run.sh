@@ -12,7 +12,7 @@ Installs missing packages, builds, and then evaluates SmolLM2-135M on three rank
 collectives, on English text from Debian's documentation: bytes, errors and perplexity as a table, JSON and charts. It then
 lets Braid choose encodings under a budget, and tests the choice on text that it has not seen.
 
-  --long      the size of the figures in docs/quantized-collectives.md, which takes about two hours on two cores; less data,
+  --long      the size of the figures in docs/quantized-collectives.md, which takes more than an hour on two cores; less data,
               which shows that it works, unless given
   --model M   only smollm2, or only minilm
 END

@@ -58,7 +58,7 @@ Result<Timing> Crew::measure(const Make &make, const Repetitions &repetitions) c
     }
     meet(ready);
     const Clock::time_point begin = Clock::now();
-    // One that takes so long has what else the machine does in it, as any other would.
+    // Of one that takes so long, others would have as much of what else the machine does in them.
     constexpr double kLong = 0.1;
     const bool isLong = !times[member].empty() && times[member].front() >= kLong;
     while (work && !isLong &&

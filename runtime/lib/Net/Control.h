@@ -63,7 +63,7 @@ private:
     int64_t heardNs = 0;
     bool isKnown = false;  ///< anything has come
     bool isBroken = false; ///< its connection is, as was seen once
-    bool isLost = false;   ///< or has said goodbye
+    bool isLost = false;   ///< has been given up
     bool hasLeft = false;  ///< has said goodbye
     int64_t leftNs = 0;
   };
