@@ -50,6 +50,25 @@ double median(std::vector<double> numbers) {
   return numbers[numbers.size() / 2];
 }
 
+/// Durations of one order. What else the machine does only makes it longer, so the shortest counts
+/// once another one was about as short.
+class Repetitions {
+public:
+  void add(double took) {
+    seconds.insert(std::upper_bound(seconds.begin(), seconds.end(), took), took);
+  }
+  bool enough() const {
+    constexpr size_t kFewest = 3, kMost = 9;
+    constexpr double kAlike = 1.01;
+    return seconds.size() >= kMost ||
+           (seconds.size() >= kFewest && seconds[1] <= kAlike * seconds[0]);
+  }
+  double shortest() const { return seconds.front(); }
+
+private:
+  std::vector<double> seconds; ///< the shortest first
+};
+
 class LinkMeter {
 public:
   LinkMeter(Link &link, double limitSeconds)
@@ -117,6 +136,8 @@ private:
   bool takesPart(const Order &order) const { return order.what == Order::toAll || link.rank() < 2; }
   /// Begins together, and returns the seconds until all that take part are done: of rank 0.
   Result<double> perform(const Order &order);
+  /// Rank 0: has all ranks perform it.
+  Result<double> order(Order order);
   /// Bytes per second of long streams, by what more bytes take longer.
   Result<double> rate(Order::What what, size_t bytes);
 
@@ -170,30 +191,22 @@ Result<double> LinkMeter::perform(const Order &order) {
   return took;
 }
 
+Result<double> LinkMeter::order(Order order) {
+  for (int64_t r = 1; r < link.ranks(); ++r)
+    RETURN_IF_ERROR(give(r, orderTag, order));
+  return perform(order);
+}
+
 Result<double> LinkMeter::rate(Order::What what, size_t bytes) {
-  constexpr int kFewest = 3, kMost = 9;
-  constexpr double kAlike = 1.01;
-  // What else the machine does only makes a stream longer, so the shortest of each size counts once
-  // another one was about as short.
   const size_t quarter = bytes / 4;
-  std::vector<double> few, many;
-  auto isRepeated = [](std::vector<double> &seconds) {
-    std::sort(seconds.begin(), seconds.end());
-    return seconds[1] <= kAlike * seconds[0];
-  };
-  do {
-    for (const auto &[seconds, size] : {std::pair(&few, quarter), {&many, bytes}}) {
-      const Order order{what, size, 0};
-      for (int64_t r = 1; r < link.ranks(); ++r)
-        RETURN_IF_ERROR(give(r, orderTag, order));
-      ASSIGN_OR_RETURN(const double took, perform(order));
-      seconds->push_back(took);
-    }
-  } while (few.size() < kFewest || (few.size() < kMost && !(isRepeated(few) && isRepeated(many))));
-  return static_cast<double>(bytes - quarter) /
-         std::max(*std::min_element(many.begin(), many.end()) -
-                      *std::min_element(few.begin(), few.end()),
-                  1e-9);
+  Repetitions few, many;
+  while (!few.enough() || !many.enough()) {
+    ASSIGN_OR_RETURN(const double shorter, order({what, quarter, 0}));
+    few.add(shorter);
+    ASSIGN_OR_RETURN(const double longer, order({what, bytes, 0}));
+    many.add(longer);
+  }
+  return static_cast<double>(bytes - quarter) / std::max(many.shortest() - few.shortest(), 1e-9);
 }
 
 Status LinkMeter::follow() {
@@ -209,34 +222,29 @@ Status LinkMeter::follow() {
 }
 
 Result<cost::Link> LinkMeter::lead(bool quick) {
-  auto announce = [&](const Order &order) -> Status {
-    for (int64_t r = 1; r < link.ranks(); ++r)
-      RETURN_IF_ERROR(give(r, orderTag, order));
-    return {};
-  };
-  auto measured = [&](Order::What what, size_t bytes, int times) -> Result<double> {
-    std::vector<double> all;
-    // The first one makes connections and touches memory.
-    for (int i = 0; i <= times; ++i) {
-      const Order order{what, bytes, 0};
-      RETURN_IF_ERROR(announce(order));
-      ASSIGN_OR_RETURN(const double one, perform(order));
-      if (i > 0)
-        all.push_back(one);
-    }
-    return median(all);
-  };
   cost::Link result;
-  ASSIGN_OR_RETURN(const double there, measured(Order::pingPong, 8, quick ? 3 : 200));
-  result.latencySeconds = there / 2;
+  std::vector<double> empty;
+  // The first message of each size makes connections and touches memory.
+  for (int i = 0; i <= (quick ? 3 : 200); ++i) {
+    ASSIGN_OR_RETURN(const double there, order({Order::pingPong, 8, 0}));
+    if (i > 0)
+      empty.push_back(there);
+  }
+  result.latencySeconds = median(empty) / 2;
   // Messages of all sizes there and back, until one takes a quarter of a second.
   size_t largest = 1 << 10;
   for (size_t bytes = largest; bytes <= kLargest; bytes *= 4) {
-    ASSIGN_OR_RETURN(const double both, measured(Order::pingPong, bytes, quick ? 1 : 5));
+    const Order thereAndBack{Order::pingPong, bytes, 0};
+    RETURN_IF_ERROR(order(thereAndBack).status());
+    Repetitions both;
+    do {
+      ASSIGN_OR_RETURN(const double took, order(thereAndBack));
+      both.add(took);
+    } while (!quick && !both.enough());
     const double before = result.messages.empty() ? 0 : result.messages.back().seconds;
-    result.messages.push_back({static_cast<int64_t>(bytes), std::max(both / 2, before)});
+    result.messages.push_back({static_cast<int64_t>(bytes), std::max(both.shortest() / 2, before)});
     largest = bytes;
-    if (both > (quick ? 0.01 : 0.5))
+    if (both.shortest() > (quick ? 0.01 : 0.5))
       break;
   }
   ASSIGN_OR_RETURN(result.bytesPerSecond, rate(Order::stream, largest));
@@ -245,12 +253,11 @@ Result<cost::Link> LinkMeter::lead(bool quick) {
     ASSIGN_OR_RETURN(const double each, rate(Order::toAll, largest));
     result.hostBytesPerSecond = each * static_cast<double>(link.ranks() - 1);
   }
-  const Order idle{Order::stream, largest, 1};
-  RETURN_IF_ERROR(announce(idle));
-  RETURN_IF_ERROR(perform(idle).status());
+  RETURN_IF_ERROR(order({Order::stream, largest, 1}).status());
   if (processorOfMoves > 0)
     result.processorBytesPerSecond = static_cast<double>(largest) / processorOfMoves;
-  RETURN_IF_ERROR(announce({Order::end, 0, 0}));
+  for (int64_t r = 1; r < link.ranks(); ++r)
+    RETURN_IF_ERROR(give(r, orderTag, Order{}));
   return result;
 }
 
