@@ -149,7 +149,8 @@ typedef struct braid_world_options {
   const char *target;        /* "cpu", or "cuda": ranks on GPUs */
   int cuda_graph;            /* on target "cuda", a run is one graph, captured in the second run */
   int pin;                   /* pins each thread that computes to a core of its own */
-  double spin_microseconds;  /* a waiting thread spins so long before it sleeps; negative: 50, or 1
+  double spin_microseconds;  /* a waiting thread spins so long before it sleeps; negative: 1000 if
+                                the rank has cores and nothing to compute meanwhile, else 50, or 1
                                 under a quota that is less than the threads need */
   const char *cuda_library;  /* on target "cuda": a library that stands in for the CUDA driver,
                                 cuBLASLt and NCCL, as the null device does in tests; NULL: the

@@ -194,7 +194,7 @@ public:
 
   CollectiveRun *begin(const Collective &c, const SymmetricHeap &heap, RunControl &control,
                        QueueState &queue) override {
-    links.queues[c.queue - 1]->setSpin(control.spin());
+    links.queues[c.queue - 1]->setSpin(control.spins().links);
     return EngineRun::begin(c, memberOf(c), heap, control, queue);
   }
   bool sendOrReceive(const Collective &c, const SymmetricHeap &heap, RunControl &control,

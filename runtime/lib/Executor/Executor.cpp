@@ -434,7 +434,7 @@ Status startThreads(Workers &workers, std::shared_ptr<void> keepAlive,
           beginSchedule(r, kComputeLane + static_cast<int64_t>(workers.queues.size()) - 1 + member);
           workers.pinning.pinMember(r, member);
           useOneThread();
-          workers.ranks[r]->team.serve(member, workers.control.spin());
+          workers.ranks[r]->team.serve(member, workers.control.spins().idle);
         });
         workers.computing.push_back({r, member, helper});
       }

@@ -102,10 +102,12 @@ Status Model::State::load() {
   for (const auto &rank : workers->ranks)
     threads += options().threadsPerRank - 1 +
                std::count(rank->hasThread.begin(), rank->hasThread.end(), true);
-  SpinLimit spin = spinFor(threads);
+  const auto computing = static_cast<int64_t>(workers->ranks.size()) * options().threadsPerRank;
+  SpinLimits spins{spinFor(threads), spinOnOwnCores(threads), spinOnOwnCores(computing)};
   if (options().spinMicroseconds)
-    spin.ns = static_cast<int64_t>(*options().spinMicroseconds * 1e3);
-  workers->control.setSpin(spin);
+    for (SpinLimit *limit : {&spins.links, &spins.events, &spins.idle})
+      limit->ns = static_cast<int64_t>(*options().spinMicroseconds * 1e3);
+  workers->control.setSpins(spins);
   if (usesProcesses()) {
     std::vector<const PerRank<RankProgram> *> programs;
     for (const auto &entry : entries)

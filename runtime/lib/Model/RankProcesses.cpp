@@ -115,7 +115,7 @@ int RankProcesses::serve(int64_t r, const Prepare &prepare) {
     status = Status::error(e.what());
   }
   block.outcome.set(status);
-  Spin spin(workers.control.spin());
+  Spin spin(workers.control.spins().links);
   for (uint32_t job = 1;; ++job) {
     if (job > 1) {
       while (!spin.reaches(board->job, job) && !board->job.waitOnce(job, -1)) {

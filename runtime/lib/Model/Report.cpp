@@ -206,7 +206,7 @@ nlohmann::ordered_json Execution::State::report(std::optional<uint64_t> number) 
                    {"usable_cores", usableCores()},
                    {"kernel_isa", m.kernelIsa},
                    {"library_isa", m.workers->kernels.isa}}},
-                 {"spin_s", inSeconds(m.workers->control.spin().ns)},
+                 {"spin_s", inSeconds(m.workers->control.spins().idle.ns)},
                  {"runs", runs.count()},
                  {"median_run_s", quantile(times, 0.5) * 1e-9},
                  {"p99_run_s", quantile(times, 0.99) * 1e-9},

@@ -55,6 +55,21 @@ SpinLimit spinFor(int64_t runnableThreads) {
   return spinFor(runnableThreads, usableCores(), allowedCores().size());
 }
 
+SpinLimit spinOnOwnCores(int64_t threads, double usable, size_t allowed) {
+  SpinLimit limit = spinFor(threads, usable, allowed);
+  const bool hasQuota = usable < static_cast<double>(allowed);
+  // A rank that was woken must find the others still awake. Else they fall asleep while it wakes
+  // up, it waits for their wake-up in turn, and so on: each collective takes two wake-ups then.
+  // A virtual processor takes 100 us for one, and ranks are up to a millisecond apart.
+  if (!hasQuota && !limit.yields)
+    limit.ns = 1000000;
+  return limit;
+}
+
+SpinLimit spinOnOwnCores(int64_t threads) {
+  return spinOnOwnCores(threads, usableCores(), allowedCores().size());
+}
+
 Result<Pinning> Pinning::create(int64_t ranks, int64_t threadsPerRank) {
   Pinning pinning;
   pinning.all = allowedCores();

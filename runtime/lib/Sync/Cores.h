@@ -33,6 +33,11 @@ double usableCores(const std::string &root = "");
 SpinLimit spinFor(int64_t runnableThreads, double usable, size_t allowed);
 SpinLimit spinFor(int64_t runnableThreads);
 
+/// The same for threads that nothing but what they wait for can make use of their cores: where each
+/// has one, it spins for longer than ranks are apart and a wake-up by the kernel takes.
+SpinLimit spinOnOwnCores(int64_t threads, double usable, size_t allowed);
+SpinLimit spinOnOwnCores(int64_t threads);
+
 /// Assigns a core to each thread that computes. The thread that communicates for a rank may use all
 /// of the rank's cores.
 class Pinning {

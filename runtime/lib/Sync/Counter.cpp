@@ -58,7 +58,7 @@ void Counter::wake() {
 }
 
 int64_t Spin::begin() {
-  constexpr int kTryAfter = 64;
+  constexpr int kTryAfter = 32;
   if (length == 0 && ++untried < kTryAfter)
     return 0;
   untried = 0;

@@ -25,11 +25,11 @@ Status StatusRecord::get() const {
 }
 
 RunControl::RunControl(int64_t ranks, const std::vector<QueueInfo> &ofRank, double timeLimitSeconds,
-                       SpinLimit spin, Sharing sharing)
+                       SpinLimit ofAll, Sharing sharing)
     : pool(sharing), numQueues(ofRank.size()), numStates(static_cast<size_t>(ranks) * numQueues),
       queues(pool.create<QueueState>(numStates)), record(pool.create<Record>(1)),
       limitNs(static_cast<int64_t>(timeLimitSeconds * 1e9)) {
-  setSpin(spin);
+  setSpins({ofAll, ofAll, ofAll});
   for (const QueueInfo &queue : ofRank)
     names.push_back(queue.name);
   for (size_t i = 0; i < numStates; ++i) {
@@ -96,14 +96,16 @@ bool RunControl::poll(Watch &watch, const std::function<std::string()> &idle) {
   return true;
 }
 
-void RunControl::setSpin(SpinLimit limit) {
-  spinLimit = limit;
-  for (size_t i = 0; i < numStates; ++i)
-    queues[i].spin = Spin(limit);
+void RunControl::setSpins(const SpinLimits &ofWaits) {
+  limits = ofWaits;
+  for (size_t i = 0; i < numStates; ++i) {
+    queues[i].spin = Spin(limits.events);
+    queues[i].idleSpin = Spin(limits.idle);
+  }
 }
 
-bool RunControl::waitWithLimit(Counter &counter, uint32_t target, QueueState &self) {
-  if (self.spin.reaches(counter, target) || counter.waitOnce(target, sliceNs))
+bool RunControl::waitWithLimit(Counter &counter, uint32_t target, QueueState &self, Spin &spin) {
+  if (spin.reaches(counter, target) || counter.waitOnce(target, sliceNs))
     return true;
   Watch watch;
   while (poll(watch))
@@ -117,7 +119,8 @@ bool RunControl::wait(Counter &counter, uint32_t target, QueueState &self, Waiti
   if (counter.reached(target))
     return !failed();
   const Waited waited(self, what, missingRank);
-  return waitWithLimit(counter, target, self) && !failed();
+  Spin &spin = what == Waiting::peer && !self.clock ? self.idleSpin : self.spin;
+  return waitWithLimit(counter, target, self, spin) && !failed();
 }
 
 RunControl::Waited::Waited(QueueState &queue, Waiting what, int64_t missingRank)

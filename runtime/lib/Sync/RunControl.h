@@ -39,6 +39,13 @@ private:
   char text[16384];
 };
 
+/// How the waits of a model spin.
+struct SpinLimits {
+  SpinLimit links;  ///< for messages over networks
+  SpinLimit events; ///< of threads whose core another thread of the rank may need
+  SpinLimit idle;   ///< of threads of ranks that have nothing to compute meanwhile
+};
+
 /// Where a queue is. Its thread writes it; whoever explains a lack of progress reads it.
 struct alignas(64) QueueState {
   int64_t rank = 0;
@@ -51,6 +58,7 @@ struct alignas(64) QueueState {
   std::atomic<int64_t> since{0};        ///< nowNs() when the wait began
   std::atomic<bool> stalled{false};     ///< by StallInjection
   Spin spin;                            ///< for the queue's thread only, as is the rest
+  Spin idleSpin; ///< while no thread of the rank has anything to compute
 
   /// Of the current collective: its waits for peers, and the time that the compute queue's clock
   /// counted during them. The clock is null when nothing is computed beside the collective.
@@ -62,7 +70,7 @@ struct alignas(64) QueueState {
 class RunControl {
 public:
   RunControl(int64_t ranks, const std::vector<QueueInfo> &queues, double timeLimitSeconds,
-             SpinLimit spin, Sharing sharing = Sharing::process);
+             SpinLimit ofAll, Sharing sharing = Sharing::process);
 
   QueueState &queue(int64_t rank, Queue queue) {
     return queues[static_cast<size_t>(rank) * numQueues + queue];
@@ -72,9 +80,9 @@ public:
   }
   int64_t numRanks() const { return static_cast<int64_t>(numStates / numQueues); }
   size_t numQueuesOfRank() const { return numQueues; }
-  /// How a wait spins before it sleeps. Set before any thread starts.
-  SpinLimit spin() const { return spinLimit; }
-  void setSpin(SpinLimit limit);
+  /// How waits spin before they sleep. Set before any thread starts.
+  const SpinLimits &spins() const { return limits; }
+  void setSpins(const SpinLimits &ofWaits);
   /// A run ends after so many nanoseconds without progress; 0: never.
   int64_t limit() const { return limitNs; }
 
@@ -145,7 +153,7 @@ private:
     // core between the two does not count time both as hidden and as a wait.
     const int64_t computedNs, beginNs;
   };
-  bool waitWithLimit(Counter &counter, uint32_t target, QueueState &self);
+  bool waitWithLimit(Counter &counter, uint32_t target, QueueState &self, Spin &spin);
   uint64_t progress() const;
   std::string diagnose(const std::function<std::string()> &idle) const;
   /// "rank 1", "ranks 1, 2 and 4"
@@ -171,7 +179,7 @@ private:
   Record *record;
   int64_t limitNs;
   int64_t sliceNs;
-  SpinLimit spinLimit;
+  SpinLimits limits;
 };
 
 } // namespace braid::runtime

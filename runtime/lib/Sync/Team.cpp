@@ -42,7 +42,7 @@ bool Team::run(int64_t count, const MemberWork &work, RunControl &control, Queue
   if (!finished.reached(target)) {
     self.since.store(nowNs(), std::memory_order_relaxed);
     self.waiting.store(Waiting::team, std::memory_order_release);
-    if (!self.spin.reaches(finished, target))
+    if (!self.idleSpin.reaches(finished, target))
       while (!finished.waitOnce(target, 20000000)) {
       }
     self.waiting.store(Waiting::nothing, std::memory_order_release);

@@ -3,11 +3,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 #include "ProgramBuilder.h"
+#include "Streams.h"
 #include "runtime/lib/Sync/Cores.h"
 #include "runtime/lib/Sync/Counter.h"
+#include "runtime/lib/Sync/RunControl.h"
 
 #include <nlohmann/json.hpp>
 #include <sched.h>
+#include <sys/resource.h>
+#include <thread>
 
 using namespace braid::runtime;
 using namespace braid::runtime::testing;
@@ -84,6 +88,53 @@ TEST(UsableCores, ThreadsThatOutnumberCoresYieldOrSleepSoon) {
   EXPECT_EQ(spinFor(1, 0.9, 2).ns, spinFor(1, 2, 2).ns); // nearly a core for the one thread
   EXPECT_LT(spinFor(2, 0.9, 2).ns, spinFor(1, 2, 2).ns);
   EXPECT_LT(spinFor(3, 1, 2).ns, spinFor(3, 2, 2).ns);
+}
+
+TEST(UsableCores, ThreadsOnTheirOwnCoresSpinForLongerThanAWakeUpTakes) {
+  EXPECT_GT(spinOnOwnCores(2, 2, 2).ns, 10 * spinFor(2, 2, 2).ns);
+  EXPECT_FALSE(spinOnOwnCores(2, 2, 2).yields);
+  for (auto [threads, usable, allowed] :
+       {std::tuple(3, 2.0, 2), {1, 0.5, 1}, {1, 0.9, 2}, {2, 0.9, 2}}) {
+    const SpinLimit own = spinOnOwnCores(threads, usable, static_cast<size_t>(allowed)),
+                    other = spinFor(threads, usable, static_cast<size_t>(allowed));
+    EXPECT_EQ(own.ns, other.ns) << threads << " of " << usable;
+    EXPECT_EQ(own.yields, other.yields) << threads << " of " << usable;
+  }
+}
+
+/// Whoever waits for a peer while its rank computes nothing stays awake. Else the peer would wait
+/// for its wake-up, asleep in turn, in every collective from then on.
+TEST(Spin, StaysAwakeForAPeerWhileNothingIsComputed) {
+  RunControl control(2, computeAndCommunication(), 60, {});
+  control.setSpins({{}, {}, {int64_t(60) * 1000000000, false}});
+  control.begin();
+  QueueState &queue = control.queue(0, kCommunicationQueue);
+  const ComputeClock clock;
+  auto sleepsIn = [&](Waiting what, const ComputeClock *computing) {
+    Counter counter;
+    queue.clock = computing;
+    auto switches = [] {
+      rusage usage{};
+      getrusage(RUSAGE_THREAD, &usage);
+      return usage.ru_nvcsw; // when the thread slept, not when another one took its core
+    };
+    std::atomic<bool> isAboutToWait{false};
+    std::thread peer([&] {
+      while (!isAboutToWait)
+        std::this_thread::yield();
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      counter.set(1);
+    });
+    const auto before = switches();
+    isAboutToWait = true;
+    EXPECT_TRUE(control.wait(counter, 1, queue, what));
+    const bool sleeps = switches() > before;
+    peer.join();
+    return sleeps;
+  };
+  EXPECT_FALSE(sleepsIn(Waiting::peer, nullptr));
+  EXPECT_TRUE(sleepsIn(Waiting::peer, &clock));
+  EXPECT_TRUE(sleepsIn(Waiting::event, nullptr));
 }
 
 /// After spinning in vain a thread stops spinning and retries only rarely.

@@ -60,9 +60,10 @@ struct WorldOptions {
   /// How many messages from one rank to another on one tag have memory before one is received, at
   /// least kMessagesInFlight. With more, a sender may be further ahead. Target cpu only.
   int64_t messagesInFlight = kMessagesInFlight;
-  /// How long a waiting thread spins before it sleeps. By default 50, or 1 where the threads that
-  /// may run at once need more than a quota of processor time allows. Where they outnumber the
-  /// cores, it yields its core between polls.
+  /// How long a waiting thread spins before it sleeps. By default 1000 for a rank whose threads
+  /// have a core each and nothing to compute meanwhile, else 50, or 1 where the threads that may
+  /// run at once need more than a quota of processor time allows. Where they outnumber the cores, a
+  /// thread yields its core between polls.
   std::optional<double> spinMicroseconds;
   bool trace = false;
   /// Pins each thread that computes to a core out of those that the calling thread may use: to its
