@@ -30,6 +30,7 @@ struct Probe {
   int64_t ranks, inputBytes, outputBytes;
   std::string transport;
   bool inPlace = false;
+  int64_t between = 0; ///< bytes of other memory that a rank uses before
 
   std::vector<std::pair<int64_t, int64_t>> pairs() const {
     std::vector<std::pair<int64_t, int64_t>> ring;
@@ -40,7 +41,8 @@ struct Probe {
   int64_t bytes() const { return inputBytes + outputBytes; }
   std::string name() const {
     return std::string(runtime::name(kind)) + "," + std::to_string(inputBytes) + "," +
-           std::to_string(outputBytes) + (inPlace ? ",in place" : "");
+           std::to_string(outputBytes) + (inPlace ? ",in place" : "") + "," +
+           std::to_string(between);
   }
   /// As the transport runs it.
   ScheduleRequest request() const {
@@ -278,49 +280,65 @@ int64_t ownCacheBytes() {
   return own;
 }
 
+/// Memory of which no cache has what was used before all the rest of it.
+int64_t beyondCachesBytes() {
+  int64_t most = int64_t(32) << 20;
+  for (const cost::CpuCache &cache : hostProcessor().caches)
+    most = std::max(most, cache.bytes);
+  return 2 * std::min(most, int64_t(256) << 20);
+}
+
 /// all_reduces behind a copy that writes their input, each time when ranks have used other memory
-/// before, over those that have not. Ranks meet between, so that none sleeps when the other comes.
+/// before, over those that have not. That memory comes from beyond the caches, as the weights of a
+/// model do: what stays in them evicts less. Ranks meet between, so that none sleeps when the other
+/// comes.
 Result<std::vector<cost::ColdPoint>> measureCold(const std::string &name, int64_t ranks,
                                                  bool quick) {
   const int64_t own = quick ? int64_t(1) << 14 : ownCacheBytes();
+  const int64_t beyond = quick ? 4 * own : beyondCachesBytes();
   std::vector<int64_t> sizes; // of the output
   for (int64_t bytes = quick ? 1 << 10 : 14 << 10; bytes <= (quick ? 4 << 10 : 7 << 20); bytes *= 4)
     sizes.push_back(bytes);
-  auto probeOf = [&](int64_t bytes) {
-    return Probe{CollectiveKind::allReduce, ranks, bytes, bytes, name};
+  auto probeOf = [&](int64_t bytes, int64_t between) {
+    return Probe{CollectiveKind::allReduce, ranks, bytes, bytes, name, false, between};
   };
-  std::vector<Probe> probes;
-  for (int64_t bytes : sizes)
-    probes.push_back(probeOf(bytes));
-  auto measureBehind = [&](int64_t between) {
-    const auto input = static_cast<uint64_t>((sizes.back() + 4095) / 4096 * 4096);
-    const std::vector<int64_t> half{between / 2 / int64_t(sizeof(float))};
-    const auto write = [&](ProgramWriter &writer, const Probe &probe, const std::string &one) {
-      if (between > 0)
-        writer.copy(writer.local(input, half),
-                    writer.local(input + static_cast<uint64_t>(between) / 2, half));
-      const auto behind = 3 * input;
-      writer.wait(writer.start(CollectiveKind::allReduce, "meet " + one,
-                               writer.symmetric(behind, {16}),
-                               writer.symmetric(behind + 4096, {16})));
-      writeBehindCopy(writer, probe, one);
-    };
-    Repeated repeated;
-    if (!quick)
-      repeated = {[](const Probe &) { return 3; }, 2,
-                  [between](const Probe &) { return between > 16 << 20 ? 3 : 6; }};
-    return measure(name, ranks, {probes}, repeated, write);
-  };
-  ASSIGN_OR_RETURN(const Seconds warm, measureBehind(0));
-  std::vector<cost::ColdPoint> points;
-  for (int64_t between : {own, 4 * own, 32 * own}) {
-    ASSIGN_OR_RETURN(const Seconds cold, measureBehind(between));
-    const size_t first = points.size();
-    for (int64_t bytes : sizes) {
-      const std::string one = probeOf(bytes).name();
-      points.push_back({between, bytes, std::max(0.0, cold.at(one) - warm.at(one))});
+  // In turn, as a host has times in which all takes longer.
+  std::vector<std::vector<Probe>> programs;
+  for (int64_t between : {int64_t(0), own, 4 * own, 32 * own}) {
+    programs.emplace_back();
+    for (int64_t bytes : sizes)
+      programs.back().push_back(probeOf(bytes, between));
+  }
+  const auto input = static_cast<uint64_t>((sizes.back() + 4095) / 4096 * 4096);
+  int64_t used = 0;
+  const auto write = [&](ProgramWriter &writer, const Probe &probe, const std::string &one) {
+    if (probe.between > 0) {
+      const int64_t place = used++ % std::max<int64_t>(1, beyond / probe.between);
+      const uint64_t at = input + static_cast<uint64_t>(place * probe.between);
+      const std::vector<int64_t> half{probe.between / 2 / int64_t(sizeof(float))};
+      writer.copy(writer.local(at, half),
+                  writer.local(at + static_cast<uint64_t>(probe.between) / 2, half));
     }
-    makeAscending(points.data() + first, points.data() + points.size());
+    const auto behind = 3 * input;
+    writer.wait(writer.start(CollectiveKind::allReduce, "meet " + one,
+                             writer.symmetric(behind, {16}),
+                             writer.symmetric(behind + 4096, {16})));
+    writeBehindCopy(writer, probe, one);
+  };
+  Repeated repeated;
+  if (!quick)
+    repeated = {[](const Probe &) { return 4; }, 3,
+                [](const Probe &probe) {
+                  return probe.between > 16 << 20 ? 3 : probe.between > 0 ? 6 : 12;
+                }};
+  ASSIGN_OR_RETURN(const Seconds seconds, measure(name, ranks, programs, repeated, write));
+  std::vector<cost::ColdPoint> points;
+  for (size_t i = 1; i < programs.size(); ++i) {
+    for (size_t size = 0; size < sizes.size(); ++size)
+      points.push_back({programs[i][size].between, sizes[size],
+                        std::max(0.0, seconds.at(programs[i][size].name()) -
+                                          seconds.at(programs[0][size].name()))});
+    makeAscending(points.data() + points.size() - sizes.size(), points.data() + points.size());
   }
   return points;
 }
