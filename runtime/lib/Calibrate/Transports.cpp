@@ -110,16 +110,25 @@ using Seconds = std::map<std::string, double>;
 /// Writes what ranks do before and in a repetition of a probe.
 using WriteOne = std::function<void(ProgramWriter &, const Probe &, const std::string &name)>;
 
-/// The input was just written, as in a model. It and the output do not begin at addresses which a
-/// core takes for the same one.
-void writeBehindCopy(ProgramWriter &writer, const Probe &probe, const std::string &name) {
+void writeInput(ProgramWriter &writer, const Probe &probe) {
+  const std::vector<int64_t> input{probe.inputBytes / int64_t(sizeof(float))};
+  writer.copy(writer.local(0, input), writer.symmetric(0, input));
+}
+
+/// The input and the output do not begin at addresses which a core takes for the same one.
+void start(ProgramWriter &writer, const Probe &probe, const std::string &name) {
   const std::vector<int64_t> input{probe.inputBytes / int64_t(sizeof(float))},
       output{probe.outputBytes / int64_t(sizeof(float))};
   const auto behind =
       static_cast<uint64_t>(probe.inPlace ? 0 : (probe.inputBytes + 4095) / 4096 * 4096 + 2048);
-  writer.copy(writer.local(0, input), writer.symmetric(0, input));
   writer.wait(writer.start(probe.kind, name, writer.symmetric(0, input),
                            writer.symmetric(behind, output), probe.pairs()));
+}
+
+/// The input was just written, as in a model.
+void writeBehindCopy(ProgramWriter &writer, const Probe &probe, const std::string &name) {
+  writeInput(writer, probe);
+  start(writer, probe, name);
 }
 
 /// How often probes are repeated: in programs that are loaded anew, in runs of each, of which the
@@ -280,22 +289,27 @@ int64_t ownCacheBytes() {
   return own;
 }
 
-/// Memory of which no cache has what was used before all the rest of it.
-int64_t beyondCachesBytes() {
+int64_t largestCacheBytes() {
   int64_t most = int64_t(32) << 20;
   for (const cost::CpuCache &cache : hostProcessor().caches)
     most = std::max(most, cache.bytes);
-  return 2 * std::min(most, int64_t(256) << 20);
+  return most;
 }
 
 /// all_reduces behind a copy that writes their input, each time when ranks have used other memory
 /// before, over those that have not. That memory comes from beyond the caches, as the weights of a
-/// model do: what stays in them evicts less. Ranks meet between, so that none sleeps when the other
-/// comes.
+/// model do: what stays in them evicts less. As much of it as a core has of the caches is used
+/// behind the copy, as the product does that writes the input of a model's collective. Ranks meet
+/// between, so that none sleeps when the other comes.
 Result<std::vector<cost::ColdPoint>> measureCold(const std::string &name, int64_t ranks,
                                                  bool quick) {
   const int64_t own = quick ? int64_t(1) << 14 : ownCacheBytes();
-  const int64_t beyond = quick ? 4 * own : beyondCachesBytes();
+  // Where the cache ends that ranks share. Of twice as much a core copies several in a second.
+  const int64_t shared = quick ? 8 * own
+                               : std::clamp(largestCacheBytes() / ranks, 8 * own,
+                                            std::max(8 * own, int64_t(32) << 20));
+  const int64_t beyond =
+      2 * std::max(2 * shared, std::min(largestCacheBytes(), int64_t(256) << 20));
   std::vector<int64_t> sizes; // of the output
   for (int64_t bytes = quick ? 1 << 10 : 14 << 10; bytes <= (quick ? 4 << 10 : 7 << 20); bytes *= 4)
     sizes.push_back(bytes);
@@ -304,26 +318,33 @@ Result<std::vector<cost::ColdPoint>> measureCold(const std::string &name, int64_
   };
   // In turn, as a host has times in which all takes longer.
   std::vector<std::vector<Probe>> programs;
-  for (int64_t between : {int64_t(0), own, 4 * own, 32 * own}) {
+  for (int64_t between : {int64_t(0), own, 4 * own, shared, 2 * shared}) {
     programs.emplace_back();
     for (int64_t bytes : sizes)
       programs.back().push_back(probeOf(bytes, between));
   }
   const auto input = static_cast<uint64_t>((sizes.back() + 4095) / 4096 * 4096);
-  int64_t used = 0;
+  int64_t at = 0; // of what is used next
+  const auto use = [&](ProgramWriter &writer, int64_t bytes) {
+    if (bytes == 0)
+      return;
+    at = at + bytes > beyond ? 0 : at;
+    const std::vector<int64_t> half{bytes / 2 / int64_t(sizeof(float))};
+    const uint64_t place = input + static_cast<uint64_t>(at);
+    writer.copy(writer.local(place, half),
+                writer.local(place + static_cast<uint64_t>(bytes) / 2, half));
+    at += bytes;
+  };
   const auto write = [&](ProgramWriter &writer, const Probe &probe, const std::string &one) {
-    if (probe.between > 0) {
-      const int64_t place = used++ % std::max<int64_t>(1, beyond / probe.between);
-      const uint64_t at = input + static_cast<uint64_t>(place * probe.between);
-      const std::vector<int64_t> half{probe.between / 2 / int64_t(sizeof(float))};
-      writer.copy(writer.local(at, half),
-                  writer.local(at + static_cast<uint64_t>(probe.between) / 2, half));
-    }
-    const auto behind = 3 * input;
+    const int64_t behind = std::min(own, probe.between);
+    use(writer, probe.between - behind);
+    writeInput(writer, probe);
+    use(writer, behind);
+    const auto meeting = 3 * input;
     writer.wait(writer.start(CollectiveKind::allReduce, "meet " + one,
-                             writer.symmetric(behind, {16}),
-                             writer.symmetric(behind + 4096, {16})));
-    writeBehindCopy(writer, probe, one);
+                             writer.symmetric(meeting, {16}),
+                             writer.symmetric(meeting + 4096, {16})));
+    start(writer, probe, one);
   };
   Repeated repeated;
   if (!quick)
