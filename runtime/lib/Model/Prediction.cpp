@@ -137,7 +137,8 @@ void Prediction::add(const Workers &workers) {
   // Who waits for longer than it spins sleeps, and wakes up when the last rank has come.
   std::set<std::string> awake, woken;
   for (const auto &[which, meeting] : meetings) {
-    const bool sleeps = meeting.lastArrivalNs - meeting.firstArrivalNs > workers.control.spins().idle.ns;
+    const bool sleeps =
+        meeting.lastArrivalNs - meeting.firstArrivalNs > workers.control.spins().idle.ns;
     (sleeps ? woken : awake).insert(which.first);
     for (int64_t end : meeting.endsNs)
       // A rank that awaits nothing of the last one may have ended before.

@@ -58,7 +58,7 @@ struct alignas(64) QueueState {
   std::atomic<int64_t> since{0};        ///< nowNs() when the wait began
   std::atomic<bool> stalled{false};     ///< by StallInjection
   Spin spin;                            ///< for the queue's thread only, as is the rest
-  Spin idleSpin; ///< while no thread of the rank has anything to compute
+  Spin idleSpin;                        ///< while no thread of the rank has anything to compute
 
   /// Of the current collective: its waits for peers, and the time that the compute queue's clock
   /// counted during them. The clock is null when nothing is computed beside the collective.
