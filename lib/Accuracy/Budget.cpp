@@ -114,7 +114,6 @@ private:
       families[familyOf(candidate)].push_back(c);
     for (Half &half : halves)
       half.damage.assign(candidates.size(), kInfinity);
-    // All at once, as each run of the evaluation computes what they are compared with.
     struct Probe {
       Half *half;
       size_t candidate;

@@ -12,6 +12,7 @@
 
 #include <cmath>
 #include <limits>
+#include <unistd.h>
 
 using namespace mlir;
 
@@ -270,36 +271,59 @@ Evaluation::Rows Evaluation::rowsOf(const runtime::HostTensor &value,
   return rows;
 }
 
+Result<Evaluation::Rows> Evaluation::run(const EvaluationBatch &batch, const EncodingTable &table) {
+  RETURN_IF_ERROR(model->use(table));
+  ASSIGN_OR_RETURN(const runtime::HostTensor value, model->run(batch, result));
+  return rowsOf(value, batch);
+}
+
+Result<Evaluation::Plain> Evaluation::runPlain(const EvaluationBatch &batch) {
+  ASSIGN_OR_RETURN(Rows rows, run(batch, model->table()));
+  std::vector<double> similarities;
+  if (resultForm == ResultForm::sentences)
+    addSimilarities(rows.values, rows.columns, similarities);
+  return Plain{ExpectedRows(std::move(rows.values), rows.columns, resultForm == ResultForm::logits,
+                            std::move(rows.labels)),
+               std::move(similarities)};
+}
+
 Result<std::vector<Evaluated>> Evaluation::run(ArrayRef<EncodingTable> tables, size_t first,
                                                bool withErrors,
                                                llvm::function_ref<void(size_t, size_t)> progress) {
+  static const auto mostBytes =
+      static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) / 4 * static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  size_t keptBytes = 0;
+  for (const Plain &kept : plain)
+    keptBytes += kept.rows.bytes();
   const size_t count = std::min(first, data->batches.size());
+  const size_t runs = count * tables.size() + count - std::min(count, plain.size());
   std::vector<Evaluated> all(tables.size());
-  const EncodingTable none = model->table();
   similarities.clear();
   size_t done = 0;
   auto step = [&] {
     if (progress)
-      progress(++done, count * (tables.size() + 1));
+      progress(++done, runs);
   };
   for (size_t b = 0; b < count; ++b) {
     const EvaluationBatch &batch = data->batches[b];
-    auto rows = [&](const EncodingTable &table) -> Result<Rows> {
-      RETURN_IF_ERROR(model->use(table));
-      ASSIGN_OR_RETURN(const runtime::HostTensor value, model->run(batch, result));
-      return rowsOf(value, batch);
-    };
-    ASSIGN_OR_RETURN(Rows plain, rows(none));
-    if (withErrors)
+    std::optional<Plain> own;
+    if (b >= plain.size()) {
+      ASSIGN_OR_RETURN(own, runPlain(batch));
+      if (const size_t bytes = own->rows.bytes();
+          b == plain.size() && keptBytes + bytes <= mostBytes) {
+        keptBytes += bytes;
+        plain.push_back(std::move(*own));
+        own.reset();
+      }
+      step();
+    }
+    const Plain &expected = own ? *own : plain[b];
+    llvm::append_range(similarities, expected.similarities);
+    if (withErrors) // only those of the tables
       RETURN_IF_ERROR(model->takeErrors().status());
-    step();
-    if (resultForm == ResultForm::sentences)
-      addSimilarities(plain.values, plain.columns, similarities);
-    const ExpectedRows expected(std::move(plain.values), plain.columns,
-                                resultForm == ResultForm::logits, std::move(plain.labels));
     for (auto [table, evaluated] : llvm::zip_equal(tables, all)) {
-      ASSIGN_OR_RETURN(const Rows got, rows(table));
-      evaluated.batches.push_back(expected.compare(got.values));
+      ASSIGN_OR_RETURN(const Rows got, run(batch, table));
+      evaluated.batches.push_back(expected.rows.compare(got.values));
       evaluated.all.add(evaluated.batches.back());
       if (resultForm == ResultForm::sentences)
         addSimilarities(got.values, got.columns, evaluated.similarities);

@@ -89,7 +89,8 @@ public:
   bool hasLabels() const;
   /// Whether the metric is one of the result.
   runtime::Status supports(Metric metric) const;
-  /// Runs every batch without encodings and with each of the tables. `first` batches of the data;
+  /// Runs every batch with each of the tables, and once without encodings: later calls know those
+  /// results, as many as a quarter of the machine's memory holds. `first` batches of the data;
   /// `progress` gets the runs done and their number.
   runtime::Result<std::vector<Evaluated>>
   run(llvm::ArrayRef<runtime::EncodingTable> tables, size_t first, bool withErrors,
@@ -106,6 +107,13 @@ private:
     int64_t columns = 0;
     std::vector<int64_t> labels;
   };
+  /// What a batch gives without encodings.
+  struct Plain {
+    ExpectedRows rows;
+    std::vector<double> similarities;
+  };
+  runtime::Result<Rows> run(const EvaluationBatch &batch, const runtime::EncodingTable &table);
+  runtime::Result<Plain> runPlain(const EvaluationBatch &batch);
   Rows rowsOf(const runtime::HostTensor &result, const EvaluationBatch &batch) const;
   std::vector<int64_t> nextTokens(const EvaluationBatch &batch, int64_t sequences,
                                   int64_t tokens) const;
@@ -115,6 +123,7 @@ private:
   std::string result;
   ResultForm resultForm = ResultForm::rows;
   std::vector<double> similarities;
+  std::vector<Plain> plain; ///< of the first batches
 };
 
 } // namespace braid

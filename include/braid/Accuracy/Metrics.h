@@ -53,6 +53,8 @@ public:
   /// With `distributions`, rows are logits.
   ExpectedRows(std::vector<float> values, int64_t columns, bool distributions,
                std::vector<int64_t> labels);
+  /// Of memory that it holds.
+  size_t bytes() const { return (values.size() + probabilities.size()) * sizeof(float); }
   int64_t rows() const { return columns == 0 ? 0 : static_cast<int64_t>(values.size()) / columns; }
   /// Compares rows of the same number; damage shows as a cosine of -1 and infinite errors.
   RowErrors compare(const std::vector<float> &got) const;
