@@ -124,6 +124,11 @@ def smollm2(long):
     np.save(WORK / "smollm2-evaluated.npy", sequences(tokens)[:count])
     evaluate(*imported(tokens), WORK / "smollm2-evaluated.npy", WORK / "smollm2", ENCODINGS + GROUPS if long else ["int8:128", "int4:128"],
              "--sensitivity", "int4:128", "--sensitivity-batches", 1)
+    # Long contexts, in which less is lost, and the embedding's all_reduce as it is.
+    count, tokens = (5, 2048) if long else (1, 32)
+    np.save(WORK / "smollm2-contexts.npy", sequences(tokens)[:count])
+    evaluate(*imported(tokens), WORK / "smollm2-contexts.npy", WORK / "smollm2-contexts",
+             [f"attention.output={e},mlp.down={e}" for e in (ENCODINGS if long else ["int4:128"])])
     results = []
     for percent, (count, held, tokens) in budgets.items():
         # What an encoding costs depends on the kind of text: some parts of a document lose three times as much as others. So a
