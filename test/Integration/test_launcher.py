@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Ranks that a launcher starts on this host, on test hosts, and by other launchers: what they know, and how they end."""
+import json
 import os
 import pathlib
 import re
@@ -407,6 +408,23 @@ def test_failures_on_another_host(tiny, lab):
     done = braidtest.braid_run(model, *tiny.run_args(), "--hosts", "host1", *agent_of(lab), "--transport", "shm", "--inject-stall",
                                1, "--time-limit", 1, expect=RANK_FAILED)
     assert "rank 0 on host 'host1' ended with status 3" in done.err
+
+
+def test_ranks_of_other_processes_need_the_cores_too(tiny, tmp_path):
+    """Two processes with a rank each spin for long on two cores, and not on one."""
+    allowed = sorted(os.sched_getaffinity(0))
+    spins = {}
+    try:
+        for cores in (1, 2):
+            os.sched_setaffinity(0, allowed[:cores])
+            braidtest.braid_run(tiny.bundle("tp=2"), *tiny.run_args(), "--hosts", "localhost:2", "--report", tmp_path / "report.json")
+            report = json.loads((tmp_path / "report.json").read_text())
+            spins[report["machine"]["usable_cores"]] = report["spin_s"]
+    finally:
+        os.sched_setaffinity(0, allowed)
+    if set(spins) != {1, 2}:
+        pytest.skip(f"expects two whole cores, got {spins}")
+    assert spins[1] < spins[2]
 
 
 def test_what_launchers_say(tiny, monkeypatch):

@@ -102,7 +102,10 @@ Status Model::State::load() {
   for (const auto &rank : workers->ranks)
     threads += options().threadsPerRank - 1 +
                std::count(rank->hasThread.begin(), rank->hasThread.end(), true);
-  const auto computing = static_cast<int64_t>(workers->ranks.size()) * options().threadsPerRank;
+  // Ranks of other processes of this host are alike, and need its cores too.
+  const int64_t onHost = communicator() ? communicator()->ranksOfHost() : local().count;
+  threads = threads * onHost / local().count;
+  const int64_t computing = onHost * options().threadsPerRank;
   SpinLimits spins{spinFor(threads), spinOnOwnCores(threads), spinOnOwnCores(computing)};
   if (options().spinMicroseconds)
     for (SpinLimit *limit : {&spins.links, &spins.events, &spins.idle})
