@@ -12,7 +12,6 @@
 
 #include <cmath>
 #include <limits>
-#include <unistd.h>
 
 using namespace mlir;
 
@@ -290,8 +289,7 @@ Result<Evaluation::Plain> Evaluation::runPlain(const EvaluationBatch &batch) {
 Result<std::vector<Evaluated>> Evaluation::run(ArrayRef<EncodingTable> tables, size_t first,
                                                bool withErrors,
                                                llvm::function_ref<void(size_t, size_t)> progress) {
-  static const auto mostBytes =
-      static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) / 4 * static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  constexpr size_t kMostBytes = size_t(4) << 30;
   size_t keptBytes = 0;
   for (const Plain &kept : plain)
     keptBytes += kept.rows.bytes();
@@ -310,7 +308,7 @@ Result<std::vector<Evaluated>> Evaluation::run(ArrayRef<EncodingTable> tables, s
     if (b >= plain.size()) {
       ASSIGN_OR_RETURN(own, runPlain(batch));
       if (const size_t bytes = own->rows.bytes();
-          b == plain.size() && keptBytes + bytes <= mostBytes) {
+          b == plain.size() && keptBytes + bytes <= kMostBytes) {
         keptBytes += bytes;
         plain.push_back(std::move(*own));
         own.reset();

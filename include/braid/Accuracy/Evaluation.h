@@ -89,8 +89,8 @@ public:
   bool hasLabels() const;
   /// Whether the metric is one of the result.
   runtime::Status supports(Metric metric) const;
-  /// Runs every batch with each of the tables, and once without encodings: later calls know those
-  /// results, as many as a quarter of the machine's memory holds. `first` batches of the data;
+  /// Runs the first batches of the data with each of the tables, and without encodings those of
+  /// which no earlier call has kept that result, in up to 4 GiB. `first` is their number;
   /// `progress` gets the runs done and their number.
   runtime::Result<std::vector<Evaluated>>
   run(llvm::ArrayRef<runtime::EncodingTable> tables, size_t first, bool withErrors,
@@ -123,7 +123,7 @@ private:
   std::string result;
   ResultForm resultForm = ResultForm::rows;
   std::vector<double> similarities;
-  std::vector<Plain> plain; ///< of the first batches
+  std::vector<Plain> plain; ///< kept, of the first batches
 };
 
 } // namespace braid
