@@ -52,12 +52,12 @@ double median(std::vector<double> numbers) {
 
 /// Durations of one order. What else the machine does only makes it longer, so the shortest counts
 /// once another one was about as short.
-class Repetitions {
+class Durations {
 public:
   void add(double took) {
     seconds.insert(std::upper_bound(seconds.begin(), seconds.end(), took), took);
   }
-  bool enough() const {
+  bool areEnough() const {
     constexpr size_t kFewest = 3, kMost = 9;
     constexpr double kAlike = 1.01;
     return seconds.size() >= kMost ||
@@ -199,8 +199,8 @@ Result<double> LinkMeter::order(Order order) {
 
 Result<double> LinkMeter::rate(Order::What what, size_t bytes) {
   const size_t quarter = bytes / 4;
-  Repetitions few, many;
-  while (!few.enough() || !many.enough()) {
+  Durations few, many;
+  while (!few.areEnough() || !many.areEnough()) {
     ASSIGN_OR_RETURN(const double shorter, order({what, quarter, 0}));
     few.add(shorter);
     ASSIGN_OR_RETURN(const double longer, order({what, bytes, 0}));
@@ -223,24 +223,24 @@ Status LinkMeter::follow() {
 
 Result<cost::Link> LinkMeter::lead(bool quick) {
   cost::Link result;
-  std::vector<double> empty;
+  std::vector<double> small;
   // The first message of each size makes connections and touches memory.
   for (int i = 0; i <= (quick ? 3 : 200); ++i) {
     ASSIGN_OR_RETURN(const double there, order({Order::pingPong, 8, 0}));
     if (i > 0)
-      empty.push_back(there);
+      small.push_back(there);
   }
-  result.latencySeconds = median(empty) / 2;
+  result.latencySeconds = median(small) / 2;
   // Messages of all sizes there and back, until one takes a quarter of a second.
   size_t largest = 1 << 10;
   for (size_t bytes = largest; bytes <= kLargest; bytes *= 4) {
     const Order thereAndBack{Order::pingPong, bytes, 0};
     RETURN_IF_ERROR(order(thereAndBack).status());
-    Repetitions both;
+    Durations both;
     do {
       ASSIGN_OR_RETURN(const double took, order(thereAndBack));
       both.add(took);
-    } while (!quick && !both.enough());
+    } while (!quick && !both.areEnough());
     const double before = result.messages.empty() ? 0 : result.messages.back().seconds;
     result.messages.push_back({static_cast<int64_t>(bytes), std::max(both.shortest() / 2, before)});
     largest = bytes;

@@ -116,7 +116,7 @@ void writeInput(ProgramWriter &writer, const Probe &probe) {
 }
 
 /// The input and the output do not begin at addresses which a core takes for the same one.
-void start(ProgramWriter &writer, const Probe &probe, const std::string &name) {
+void startAndWait(ProgramWriter &writer, const Probe &probe, const std::string &name) {
   const std::vector<int64_t> input{probe.inputBytes / int64_t(sizeof(float))},
       output{probe.outputBytes / int64_t(sizeof(float))};
   const auto behind =
@@ -128,7 +128,7 @@ void start(ProgramWriter &writer, const Probe &probe, const std::string &name) {
 /// The input was just written, as in a model.
 void writeBehindCopy(ProgramWriter &writer, const Probe &probe, const std::string &name) {
   writeInput(writer, probe);
-  start(writer, probe, name);
+  startAndWait(writer, probe, name);
 }
 
 /// How often probes are repeated: in programs that are loaded anew, in runs of each, of which the
@@ -289,6 +289,8 @@ int64_t ownCacheBytes() {
   return own;
 }
 
+/// Of the largest cache that the host reports, and at least 32 MiB: to use more than there is does
+/// no harm.
 int64_t largestCacheBytes() {
   int64_t most = int64_t(32) << 20;
   for (const cost::CpuCache &cache : hostProcessor().caches)
@@ -304,7 +306,7 @@ int64_t largestCacheBytes() {
 Result<std::vector<cost::ColdPoint>> measureCold(const std::string &name, int64_t ranks,
                                                  bool quick) {
   const int64_t own = quick ? int64_t(1) << 14 : ownCacheBytes();
-  // Where the cache ends that ranks share. Of twice as much a core copies several in a second.
+  // A rank's part of the cache that ranks share, and no more than can be copied often in a second.
   const int64_t shared = quick ? 8 * own
                                : std::clamp(largestCacheBytes() / ranks, 8 * own,
                                             std::max(8 * own, int64_t(32) << 20));
@@ -344,7 +346,7 @@ Result<std::vector<cost::ColdPoint>> measureCold(const std::string &name, int64_
     writer.wait(writer.start(CollectiveKind::allReduce, "meet " + one,
                              writer.symmetric(meeting, {16}),
                              writer.symmetric(meeting + 4096, {16})));
-    start(writer, probe, one);
+    startAndWait(writer, probe, one);
   };
   Repeated repeated;
   if (!quick)

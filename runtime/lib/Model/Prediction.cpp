@@ -103,6 +103,7 @@ void Prediction::add(const Workers &workers) {
   /// The ranks of a host have one clock.
   struct Meeting {
     int64_t firstArrivalNs = INT64_MAX, lastArrivalNs = 0;
+    int64_t spinNs = 0;          ///< how long its ranks spin at most
     std::vector<int64_t> endsNs; ///< by rank
   };
   std::map<std::pair<std::string, const ProcessGroup *>, Meeting> meetings;
@@ -131,14 +132,15 @@ void Prediction::add(const Workers &workers) {
         Meeting &meeting = meetings[{info.identity(), op->collective.group}];
         meeting.firstArrivalNs = std::min(meeting.firstArrivalNs, span.beginNs);
         meeting.lastArrivalNs = std::max(meeting.lastArrivalNs, span.beginNs);
+        const SpinLimits &spins = workers.control.spins();
+        meeting.spinNs = info.exposedByForm ? spins.idle.ns : spins.events.ns;
         meeting.endsNs.push_back(span.endNs);
       }
   }
   // Who waits for longer than it spins sleeps, and wakes up when the last rank has come.
   std::set<std::string> awake, woken;
   for (const auto &[which, meeting] : meetings) {
-    const bool sleeps =
-        meeting.lastArrivalNs - meeting.firstArrivalNs > workers.control.spins().idle.ns;
+    const bool sleeps = meeting.lastArrivalNs - meeting.firstArrivalNs > meeting.spinNs;
     (sleeps ? woken : awake).insert(which.first);
     for (int64_t end : meeting.endsNs)
       // A rank that awaits nothing of the last one may have ended before.
