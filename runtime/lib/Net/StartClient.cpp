@@ -19,6 +19,8 @@ namespace braid::runtime::net {
 namespace {
 
 constexpr int64_t kRetryNs = 50000000;
+/// For how long this waits for rank 0 to read why it leaves.
+constexpr int64_t kGoodbyeNs = 1000000000;
 
 class Client {
 public:
@@ -145,12 +147,27 @@ private:
     channel.serverNonce = challenge->nonce;
     if (!channel.isGenuine(bytes.data(), *sealed)) {
       port->send(endpoint, encode(Refusal{"another secret"}));
+      awaitAnswer(endpoint);
       return fail(Status::error(self(), " and ", rankZero(), " have different job secrets"));
     }
     channel.accept();
     own.challenge = challenge->nonce;
     port->send(endpoint, channel.seal(own));
     return {};
+  }
+
+  /// Returns when rank 0 has answered, or has ended the connection. Whoever leaves before may end
+  /// the connection before what it said last is read: that it has left this process, which a flush
+  /// tells, is not enough.
+  void awaitAnswer(ucp_ep_h endpoint) {
+    for (const int64_t until = nowNs() + kGoodbyeNs; nowNs() < until && port->wait(until).ok();) {
+      for (const Port::Arrival &arrival : port->takeArrivals())
+        if (arrival.from == endpoint)
+          return;
+      for (const Port::Loss &loss : port->takeLosses())
+        if (loss.endpoint == endpoint)
+          return;
+    }
   }
 
   Status handle(ucp_ep_h endpoint, Channel &channel, const FrameBytes &bytes, bool &isOver) {

@@ -28,6 +28,9 @@ std::string ranksText(const std::vector<int64_t> &ranks) {
   return text;
 }
 
+/// For how long a process that is refused may take to read why. It ends the connection itself.
+constexpr int64_t kGoodbyeNs = 1000000000;
+
 class Server {
 public:
   Server(const JobOptions &options, Hello own)
@@ -61,7 +64,7 @@ private:
     std::string from; ///< its address
     int64_t until;    ///< when it must have said hello; when it ends, if it is refused
     Channel channel;
-    enum { connected, introduced, member, tooMany } stage = connected;
+    enum { connected, introduced, member, refused, tooMany } stage = connected;
     bool isReady = false;
     Hello hello;
   };
@@ -174,13 +177,18 @@ private:
       if (connection)
         drop(*connection);
     }
-    for (size_t i = connections.size(); i-- > 0;)
-      if (Connection &connection = *connections[i];
-          connection.stage != Connection::member && nowNs() >= connection.until)
+    for (size_t i = connections.size(); i-- > 0;) {
+      Connection &connection = *connections[i];
+      if (connection.stage == Connection::member || nowNs() < connection.until)
+        continue;
+      if (connection.stage == Connection::refused)
+        drop(connection); // and was counted
+      else
         refuse(connection, connection.stage == Connection::tooMany
                                ? "opened too many connections"
                                : "said no hello within " + seconds(static_cast<int64_t>(
                                                                options.helloLimitSeconds * 1e9)));
+    }
     return {};
   }
 
@@ -236,6 +244,15 @@ private:
     drop(connection);
   }
 
+  /// Tells a process why it is refused. A connection that ends at once could end before this is
+  /// read, so it ends when the process ends it, or after kGoodbyeNs.
+  void tellRefused(Connection &connection, const std::string &why, FrameBytes refusal) {
+    ++refused[connection.from + " " + why];
+    port->send(connection.endpoint, std::move(refusal));
+    connection.stage = Connection::refused;
+    connection.until = nowNs() + kGoodbyeNs;
+  }
+
   /// The last part of a message about missing ranks.
   std::string notes() const {
     std::string text;
@@ -252,6 +269,7 @@ private:
       return {};
     case Connection::introduced:
       return greet(connection, bytes);
+    case Connection::refused:
     case Connection::tooMany:
       return {};
     case Connection::member:
@@ -288,11 +306,8 @@ private:
       const std::string versions = std::to_string(introduction->version) +
                                    " of the protocol, rank 0 speaks version " +
                                    std::to_string(options.version);
-      ++refused[connection.from + " speaks version " + versions];
-      connection.until = 0; // it is told, and then dropped
-      port->send(connection.endpoint, encode(Refusal{"this process speaks version " + versions}));
-      connection.until = nowNs() + 200000000;
-      connection.stage = Connection::introduced;
+      tellRefused(connection, "speaks version " + versions,
+                  encode(Refusal{"this process speaks version " + versions}));
       return;
     }
     connection.channel.clientNonce = introduction->nonce;
@@ -307,10 +322,12 @@ private:
         sealed.ok() ? parseFrame(bytes.data(), sealed->bytes) : Result<Frame>(sealed.status());
     const auto *hello = frame.ok() ? std::get_if<Hello>(&*frame) : nullptr;
     if (!hello) {
-      // It gave up as the challenge was not sealed with its secret.
+      // It gave up as the challenge was not sealed with its secret, and waits until this is read.
       Result<Frame> plain = parseFrame(bytes.data(), bytes.size());
-      const bool gaveUp = plain.ok() && std::holds_alternative<Refusal>(*plain);
-      refuse(connection, gaveUp ? "has another job secret" : "sent bytes that are no hello");
+      if (plain.ok() && std::holds_alternative<Refusal>(*plain))
+        tellRefused(connection, "has another job secret", encode(Refusal{"another secret"}));
+      else
+        refuse(connection, "sent bytes that are no hello");
       return {};
     }
     if (!connection.channel.isGenuine(bytes.data(), *sealed)) {
@@ -323,12 +340,10 @@ private:
     connection.channel.accept();
     connection.hello = *hello;
     if (hello->job != options.job) {
-      ++refused[connection.from + " belongs to job '" + hello->job + "', this is job '" +
-                options.job + "'"];
-      port->send(connection.endpoint, connection.channel.seal(Refusal{
-                                          describe(*hello) + " belongs to job '" + hello->job +
-                                          "', rank 0 to job '" + options.job + "'"}));
-      connection.until = nowNs() + 200000000;
+      const std::string jobs = "belongs to job '" + hello->job + "', ";
+      tellRefused(connection, jobs + "this is job '" + options.job + "'",
+                  connection.channel.seal(Refusal{describe(*hello) + " " + jobs +
+                                                  "rank 0 to job '" + options.job + "'"}));
       return {};
     }
     connection.stage = Connection::member;
