@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,13 @@ struct Times {
   double predicted = 0, median = 0, least = 0;
 };
 
+/// Rounded up, as `braid calibrate` does.
+double meanOfFasterHalf(std::vector<double> numbers) {
+  std::sort(numbers.begin(), numbers.end());
+  numbers.resize((numbers.size() + 1) / 2);
+  return std::accumulate(numbers.begin(), numbers.end(), 0.0) / static_cast<double>(numbers.size());
+}
+
 double medianOf(std::vector<double> numbers) {
   std::sort(numbers.begin(), numbers.end());
   return numbers[numbers.size() / 2];
@@ -65,14 +73,15 @@ Times measure(const std::string &transport, int64_t ranks, const char *name,
   auto room = [](int64_t elements) {
     return static_cast<uint64_t>(elements * 4 + 4095) / 4096 * 4096 + 2048;
   };
-  // In huge pages, as models.
-  const uint64_t bytesOfFrame = std::max(room(inputs) + room(outputs), uint64_t(8) << 20);
   const int64_t half = between / 8; // elements that are read, and as many that are written
   // As weights, that memory is more than caches hold.
   const int64_t places = half > 0 ? std::max<int64_t>(1, (int64_t(64) << 20) / between) : 1;
   const uint64_t bytesOfPlace = 2 * room(half);
-  auto p = b.procedure("main", 0, room(inputs) + static_cast<uint64_t>(places) * bytesOfPlace,
-                       bytesOfFrame, 2 * static_cast<uint32_t>(repetitions));
+  // In huge pages, as models.
+  auto arena = [](uint64_t needed) { return std::max(needed, uint64_t(8) << 20); };
+  auto p =
+      b.procedure("main", 0, arena(room(inputs) + static_cast<uint64_t>(places) * bytesOfPlace),
+                  arena(room(inputs) + room(outputs)), 2 * static_cast<uint32_t>(repetitions));
   const V source = local(0, DType::f32, {inputs}), input = symmetric(0, DType::f32, {inputs}),
           output = symmetric(room(inputs), DType::f32, {outputs});
   for (int i = 0; i < repetitions; ++i) {
@@ -164,7 +173,7 @@ int main(int argc, char **argv) {
                        {"bytes", rows[row].second},
                        {"predicted_s", times[row][0].predicted},
                        {"median_s", medianOf(medians)},
-                       {"least_median_s", *std::min_element(medians.begin(), medians.end())},
+                       {"faster_half_s", meanOfFasterHalf(medians)},
                        {"least_s", least}};
     std::printf("%s\n", line.dump().c_str());
   }

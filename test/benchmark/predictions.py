@@ -3,10 +3,10 @@
 """Predicted beside measured times: of the collectives of this host by kind, size, transport and number of ranks, and of the
 layers of models at shapes that no calibration measures; with --hosts, the same over test hosts.
 
-Calibrates first, unless a machine file is given. A collective's time is the least, over several loads of a program, of the
-median over its repetitions, behind a copy that writes its input; a layer's that of the fastest run. Errors are predicted /
-measured - 1. With --rounds the times of collectives are medians of rounds, and how much these differ is told: no prediction can
-be better than a measurement that is repeated. Needs build/bin/braid and build/bin/BraidCollectiveTimes (ninja -C build braid BraidCollectiveTimes).
+Calibrates first, unless a machine file is given. A collective's time is the mean over the faster half of several loads of a
+program, of each the median over its repetitions, behind a copy that writes its input; a layer's that of the fastest run. Errors
+are predicted / measured - 1, medians over the rounds. How much the times of collectives differ between rounds is told: no
+prediction can be better than a measurement that is repeated. Needs build/bin/braid and build/bin/BraidCollectiveTimes (ninja -C build braid BraidCollectiveTimes).
 """
 import argparse
 import json
@@ -79,29 +79,36 @@ def print_errors(rows, sizes):
 
 def layers(args, folder, ranks, places):
     """places: name of a place -> a function of a program's path and the report's that runs it there."""
-    print(f"\nLayers, of the least times, {ranks} ranks of one thread\n")
+    print(f"\nLayers, medians over {args.rounds} rounds of the least time of 15 runs, {ranks} ranks of one thread\n")
     print("| model | batch x tokens | where | layers, median (largest) | collectives, median | load average |")
     print("| --- | ---: | --- | ---: | ---: | ---: |")
+    cases = []
     for name in args.models:
         config, shapes = MODELS[name]
         path = folder / f"{name}.json"
         path.write_text(json.dumps(config))
         for batch, tokens in shapes:
             checked([BIN / "braid", "import", path, "--batch", batch, "--seq", tokens, "-o", folder / "model.mlir"])
-            checked([BIN / "braid", "compile", folder / "model.mlir", "--mesh", f"tp={ranks}", "--isa", "host",
-                     "-o", folder / "model.braid"])
-            for place, run in places.items():
-                run([folder / "model.braid", "--random-weights", 1, "--random-inputs", 1, "--warmup", 2, "--repeat", 15,
-                     "--report", folder / "report.json"])
-                prediction = json.loads((folder / "report.json").read_text())["prediction"]
-                if "missing" in prediction:
-                    sys.exit(f"predictions: error: {name}: {prediction['missing']}")
-                calls = [c["error_of_least"] for c in prediction["calls"]]
-                sums = [c["error_of_least"] for c in prediction["collectives"]]
-                largest = max(calls, key=abs)
-                print(f"| {name} | {batch} x {tokens} | {place} | {statistics.median(calls) * 100:+.1f} % "
-                      f"({largest * 100:+.1f} %) | {statistics.median(sums) * 100:+.1f} % | {os.getloadavg()[0]:.1f} |",
-                      flush=True)
+            bundle = folder / f"{name}-{batch}-{tokens}.braid"
+            checked([BIN / "braid", "compile", folder / "model.mlir", "--mesh", f"tp={ranks}", "--isa", "host", "-o", bundle])
+            cases += [(name, f"{batch} x {tokens}", place, bundle) for place in places]
+    found = {}
+    for _ in range(args.rounds):
+        for case in cases:
+            places[case[2]]([case[3], "--random-weights", 1, "--random-inputs", 1, "--warmup", 2, "--repeat", 15, "--report",
+                             folder / "report.json"])
+            prediction = json.loads((folder / "report.json").read_text())["prediction"]
+            if "missing" in prediction:
+                sys.exit(f"predictions: error: {case[0]}: {prediction['missing']}")
+            for kind in ("calls", "collectives"):
+                for i, one in enumerate(prediction[kind]):
+                    found.setdefault((case, kind, i), []).append(one["error_of_least"])
+    for case in cases:
+        calls, sums = ([statistics.median(errors) for key, errors in found.items() if key[:2] == (case, kind)]
+                       for kind in ("calls", "collectives"))
+        print(f"| {case[0]} | {case[1]} | {case[2]} | {statistics.median(calls) * 100:+.1f} % "
+              f"({max(calls, key=abs) * 100:+.1f} %) | {statistics.median(sums) * 100:+.1f} % | {os.getloadavg()[0]:.1f} |",
+              flush=True)
 
 
 def on_this_host(machine, args, folder):
@@ -113,7 +120,7 @@ def on_this_host(machine, args, folder):
             for row in map(json.loads, output.splitlines()):
                 key = transport, ranks, row["kind"], row["bytes"]
                 predicted[key] = row["predicted_s"]
-                measured.setdefault(key, []).append(row["least_median_s"])
+                measured.setdefault(key, []).append(row["faster_half_s"])
     for case in cases:
         rows, again = {}, []
         for key in predicted:
@@ -175,7 +182,7 @@ def main():
     parser.add_argument("--ranks", type=int, nargs="+", default=[2, 4])
     parser.add_argument("--transports", nargs="+", default=["threads", "shm"], choices=["threads", "shm"])
     parser.add_argument("--loads", type=int, default=6, help="loads of each program, in turn (default: 6)")
-    parser.add_argument("--rounds", type=int, default=1, help="measure collectives so often, all in turn (default: 1)")
+    parser.add_argument("--rounds", type=int, default=3, help="measure all so often, in turn (default: 3)")
     parser.add_argument("--between", type=int, default=0, help="bytes that a rank uses between two collectives (default: 0)")
     parser.add_argument("--bytes", type=int, nargs="*", default=[4096 * 4**i for i in range(8)],
                         help="of the larger of a rank's input and output; none: no collectives (default: 4 KiB to 64 MiB)")

@@ -17,6 +17,8 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <numeric>
+#include <random>
 
 namespace braid::runtime {
 
@@ -125,15 +127,25 @@ Status measureMatmuls(const Crew &crew, bool quick, cost::ComputeRates &rates) {
   RETURN_IF_ERROR(crew.measure(touch, {0, 1, 1}).status());
   for (int64_t m : s.rows)
     for (int64_t n : s.columns)
-      for (int64_t k : s.columns) {
-        ASSIGN_OR_RETURN(const Timing timing, crew.measure(
-                                                  [&](std::byte *memory) {
-                                                    return started(std::make_unique<MatmulWork>(
-                                                        m, n, k, memory, s.weightBytes));
-                                                  },
-                                                  repetitions(quick)));
-        rates.matmul.push_back({m, n, k, 2 * static_cast<double>(m * n * k) / timing.leastSeconds});
-      }
+      for (int64_t k : s.columns)
+        rates.matmul.push_back({m, n, k, 0});
+  // In any order: products between the sizes take what all of their neighbours did, which should
+  // not have had the same second of a host that is slower at times, as virtual machines are.
+  std::vector<size_t> order(rates.matmul.size());
+  std::iota(order.begin(), order.end(), size_t(0));
+  std::shuffle(order.begin(), order.end(), std::mt19937(1));
+  for (size_t i : order) {
+    cost::MatmulPoint &point = rates.matmul[i];
+    ASSIGN_OR_RETURN(const Timing timing,
+                     crew.measure(
+                         [&](std::byte *memory) {
+                           return started(std::make_unique<MatmulWork>(point.m, point.n, point.k,
+                                                                       memory, s.weightBytes));
+                         },
+                         repetitions(quick)));
+    point.flopsPerSecond =
+        2 * static_cast<double>(point.m * point.n * point.k) / timing.leastSeconds;
+  }
   return {};
 }
 

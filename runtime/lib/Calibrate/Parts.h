@@ -13,6 +13,10 @@
 #include "braid/Cost/Machine.h"
 #include "braid/Runtime/Bundle.h"
 
+#include <memory>
+#include <string>
+#include <vector>
+
 namespace braid::runtime {
 
 /// The memory that a member of the crew needs for all of these.
@@ -30,10 +34,23 @@ Status measureCodecs(const Crew &crew, bool quick, size_t poolBytes, cost::Compu
 Status measureMemory(const Crew &crew, bool quick, size_t poolBytes, cost::ComputeRates &rates);
 
 Result<cost::Overheads> measureOverheads(bool quick);
-/// `errors` gets, for all_reduces of each size, how far the time that follows from the others' is
-/// from the measured one, as a part of it.
-Result<cost::Transport> measureTransport(const std::string &name, int64_t ranks, bool quick,
-                                         std::vector<double> &errors);
+/// A transport, measured in two halves with something else between: figures of one moment would be
+/// those of a slow one, or of a fast one, for all that uses the file.
+class TransportMeasurement {
+public:
+  TransportMeasurement(const std::string &name, int64_t ranks, bool quick);
+  ~TransportMeasurement();
+  /// To be called twice. It may fork, so no other thread may run.
+  Status measureHalf();
+  /// `errors` gets, for all_reduces of each size, how far the time that follows from the others' is
+  /// from the measured one, as a part of it.
+  Result<cost::Transport> result(std::vector<double> &errors) const;
+
+private:
+  struct State;
+  std::unique_ptr<State> state;
+};
+
 /// Beside computation of a kind: "matmul" or "memory".
 Result<cost::Interference> measureInterference(const std::string &name, int64_t ranks,
                                                const std::string &kind, bool quick);

@@ -192,6 +192,11 @@ void ProgramWriter::wait(uint32_t event) {
 }
 
 Result<ProgramWriter::Ready> ProgramWriter::load(WorldOptions options) {
+  // The arenas of models are large, and all but their ends is in huge pages.
+  constexpr uint64_t kHugePage = uint64_t(1) << 21;
+  for (uint64_t *arena : {&main().local_bytes, &main().symmetric_bytes})
+    if (*arena > 0)
+      *arena = (*arena + kHugePage - 1) / kHugePage * kHugePage;
   flatbuffers::FlatBufferBuilder buffer;
   fb::FinishProgramBuffer(buffer, fb::Program::Pack(buffer, &contents));
   const auto *data = reinterpret_cast<const std::byte *>(buffer.GetBufferPointer());

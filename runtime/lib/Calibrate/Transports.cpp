@@ -19,6 +19,8 @@
 #include <functional>
 #include <limits>
 #include <numeric>
+#include <optional>
+#include <utility>
 
 namespace braid::runtime {
 
@@ -76,6 +78,15 @@ double typical(std::vector<double> numbers) {
   return *at;
 }
 
+/// The mean of the faster half, rounded up. What others do only makes a load slower; which place in
+/// the caches it has, and which cores of the host a virtual machine has meanwhile, makes it slower
+/// or faster by a tenth, so that the least of many would be a rare one.
+double meanOfFasterHalf(std::vector<double> numbers) {
+  std::sort(numbers.begin(), numbers.end());
+  numbers.resize((numbers.size() + 1) / 2);
+  return std::accumulate(numbers.begin(), numbers.end(), 0.0) / static_cast<double>(numbers.size());
+}
+
 /// How collectives begin and end in runs: by name, the times from the arrival of the last rank to
 /// the end, mean over ranks.
 Status addTimes(const Execution &execution, int64_t ranks,
@@ -105,6 +116,11 @@ Status addTimes(const Execution &execution, int64_t ranks,
   return {};
 }
 
+/// After so many of them in a run, the caches of all cores have what such collectives leave there.
+int timesToSettle(const Probe &probe) {
+  return static_cast<int>(std::min<int64_t>(60, (int64_t(32) << 20) / probe.bytes()));
+}
+
 using Seconds = std::map<std::string, double>;
 
 /// Writes what ranks do before and in a repetition of a probe.
@@ -132,54 +148,84 @@ void writeBehindCopy(ProgramWriter &writer, const Probe &probe, const std::strin
 }
 
 /// How often probes are repeated: in programs that are loaded anew, in runs of each, of which the
-/// first does not count, and in a run.
+/// first does not count, in a run, and in a run before they count.
 struct Repeated {
-  std::function<int(const Probe &)> loads = [](const Probe &) { return 1; };
+  using OfProbe = std::function<int(const Probe &)>;
+  OfProbe loads = [](const Probe &) { return 1; };
   int runs = 1;
-  std::function<int(const Probe &)> inRun = [](const Probe &) { return 1; };
+  OfProbe inRun = [](const Probe &) { return 1; };
+  OfProbe before = [](const Probe &) { return 0; };
 };
 
-/// Of several loads what is typical of runs and repetitions, and of these the least: beside other
-/// programs a load may be unlucky from its begin to its end. Each of `programs` is one, so that
-/// commands stay in the caches.
-Result<Seconds> measure(const std::string &transport, int64_t ranks,
-                        const std::vector<std::vector<Probe>> &programs, const Repeated &repeated,
-                        const WriteOne &write) {
-  std::map<std::string, std::vector<double>> ofLoads;
-  int loads = 0;
-  for (const std::vector<Probe> &probes : programs)
-    loads = std::max(loads, repeated.loads(probes.back()));
-  for (int load = 0; load < loads; ++load)
-    for (const std::vector<Probe> &probes : programs) {
-      if (load >= repeated.loads(probes.back()))
-        continue;
-      ProgramWriter writer(ranks);
-      // The first ones of a run find their threads asleep.
-      const Probe first{CollectiveKind::allGather, ranks, 64, 64 * ranks, transport};
-      for (int i = 0; i < (repeated.runs == 1 ? 1 : 20); ++i)
-        writeBehindCopy(writer, first, "first." + std::to_string(i));
-      for (const Probe &probe : probes)
-        for (int i = 0; i < repeated.inRun(probe); ++i)
-          write(writer, probe, probe.name() + "." + std::to_string(i));
-      WorldOptions options;
-      options.transport = transport;
-      options.trace = true;
-      options.pin = true;
-      ASSIGN_OR_RETURN(const ProgramWriter::Ready ready, writer.load(options));
-      std::map<std::string, std::vector<double>> times;
-      for (int run = 0; run < repeated.runs; ++run) {
-        RETURN_IF_ERROR(ready.execution->run());
-        if (run > 0 || repeated.runs == 1)
-          RETURN_IF_ERROR(addTimes(*ready.execution, ranks, times));
+/// Times of probes in programs that are loaded several times. Of the runs and repetitions of a load
+/// what is typical counts, and of the loads the mean of the faster half: beside other programs a
+/// load may be unlucky from its begin to its end. Each of `programs` is one, so that commands stay
+/// in the caches.
+class Series {
+public:
+  Series(std::string transport, int64_t ranks, std::vector<std::vector<Probe>> programs,
+         Repeated repeated, WriteOne write)
+      : transport(std::move(transport)), ranks(ranks), programs(std::move(programs)),
+        repeated(std::move(repeated)), write(std::move(write)) {}
+
+  /// Half of the loads, all programs in turn; what is left with the second call.
+  Status measureHalf() {
+    int most = 0;
+    for (const std::vector<Probe> &probes : programs)
+      most = std::max(most, repeated.loads(probes.back()));
+    const bool isFirst = !std::exchange(isHalfDone, true);
+    for (int load = 0; load < most; ++load)
+      for (const std::vector<Probe> &probes : programs) {
+        const int loads = repeated.loads(probes.back()), half = (loads + 1) / 2;
+        if (load < (isFirst ? half : loads - half))
+          RETURN_IF_ERROR(loadOnce(probes));
       }
-      for (const auto &[name, ofName] : times)
-        ofLoads[name].push_back(typical(ofName));
+    return {};
+  }
+
+  Seconds seconds() const {
+    Seconds result;
+    for (const auto &[name, ofName] : ofLoads)
+      result[name] = meanOfFasterHalf(ofName);
+    return result;
+  }
+
+private:
+  Status loadOnce(const std::vector<Probe> &probes) {
+    ProgramWriter writer(ranks);
+    // The first ones of a run find their threads asleep.
+    const Probe first{CollectiveKind::allGather, ranks, 64, 64 * ranks, transport};
+    for (int i = 0; i < (repeated.runs == 1 ? 1 : 20); ++i)
+      writeBehindCopy(writer, first, "first." + std::to_string(i));
+    for (int i = 0; i < repeated.before(probes.back()); ++i)
+      writeBehindCopy(writer, probes.back(), "first." + std::to_string(i));
+    for (const Probe &probe : probes)
+      for (int i = 0; i < repeated.inRun(probe); ++i)
+        write(writer, probe, probe.name() + "." + std::to_string(i));
+    WorldOptions options;
+    options.transport = transport;
+    options.trace = true;
+    options.pin = true;
+    ASSIGN_OR_RETURN(const ProgramWriter::Ready ready, writer.load(options));
+    std::map<std::string, std::vector<double>> times;
+    for (int run = 0; run < repeated.runs; ++run) {
+      RETURN_IF_ERROR(ready.execution->run());
+      if (run > 0 || repeated.runs == 1)
+        RETURN_IF_ERROR(addTimes(*ready.execution, ranks, times));
     }
-  Seconds result;
-  for (const auto &[name, ofName] : ofLoads)
-    result[name] = *std::min_element(ofName.begin(), ofName.end());
-  return result;
-}
+    for (const auto &[name, ofName] : times)
+      ofLoads[name].push_back(typical(ofName));
+    return {};
+  }
+
+  std::string transport;
+  int64_t ranks;
+  std::vector<std::vector<Probe>> programs;
+  Repeated repeated;
+  WriteOne write;
+  std::map<std::string, std::vector<double>> ofLoads;
+  bool isHalfDone = false;
+};
 
 double meanSeconds(const Probe &probe, const cost::Network &network) {
   const Result<cost::CollectiveTime> time = cost::timeOfSteps(probe.request(), network);
@@ -303,83 +349,110 @@ int64_t largestCacheBytes() {
 /// model do: what stays in them evicts less. As much of it as a core has of the caches is used
 /// behind the copy, as the product does that writes the input of a model's collective. Ranks meet
 /// between, so that none sleeps when the other comes.
-Result<std::vector<cost::ColdPoint>> measureCold(const std::string &name, int64_t ranks,
-                                                 bool quick) {
-  const int64_t own = quick ? int64_t(1) << 14 : ownCacheBytes();
-  // A rank's part of the cache that ranks share, and no more than can be copied often in a second.
-  const int64_t shared = quick ? 8 * own
-                               : std::clamp(largestCacheBytes() / ranks, 8 * own,
-                                            std::max(8 * own, int64_t(32) << 20));
-  const int64_t beyond =
-      2 * std::max(2 * shared, std::min(largestCacheBytes(), int64_t(256) << 20));
-  std::vector<int64_t> sizes; // of the output
-  for (int64_t bytes = quick ? 1 << 10 : 14 << 10; bytes <= (quick ? 4 << 10 : 7 << 20); bytes *= 4)
-    sizes.push_back(bytes);
-  auto probeOf = [&](int64_t bytes, int64_t between) {
-    return Probe{CollectiveKind::allReduce, ranks, bytes, bytes, name, false, between};
-  };
-  // In turn, as a host has times in which all takes longer.
+struct ColdProbes {
+  /// The first without other memory; each of the same sizes.
   std::vector<std::vector<Probe>> programs;
-  for (int64_t between : {int64_t(0), own, 4 * own, shared, 2 * shared}) {
-    programs.emplace_back();
-    for (int64_t bytes : sizes)
-      programs.back().push_back(probeOf(bytes, between));
-  }
-  const auto input = static_cast<uint64_t>((sizes.back() + 4095) / 4096 * 4096);
-  int64_t at = 0; // of what is used next
-  const auto use = [&](ProgramWriter &writer, int64_t bytes) {
-    if (bytes == 0)
-      return;
-    at = at + bytes > beyond ? 0 : at;
-    const std::vector<int64_t> half{bytes / 2 / int64_t(sizeof(float))};
-    const uint64_t place = input + static_cast<uint64_t>(at);
-    writer.copy(writer.local(place, half),
-                writer.local(place + static_cast<uint64_t>(bytes) / 2, half));
-    at += bytes;
-  };
-  const auto write = [&](ProgramWriter &writer, const Probe &probe, const std::string &one) {
-    const int64_t behind = std::min(own, probe.between);
-    use(writer, probe.between - behind);
-    writeInput(writer, probe);
-    use(writer, behind);
-    const auto meeting = 3 * input;
-    writer.wait(writer.start(CollectiveKind::allReduce, "meet " + one,
-                             writer.symmetric(meeting, {16}),
-                             writer.symmetric(meeting + 4096, {16})));
-    startAndWait(writer, probe, one);
-  };
+  WriteOne write;
   Repeated repeated;
-  if (!quick)
-    repeated = {[](const Probe &) { return 4; }, 3,
-                [](const Probe &probe) {
-                  return probe.between > 16 << 20 ? 3 : probe.between > 0 ? 6 : 12;
-                }};
-  ASSIGN_OR_RETURN(const Seconds seconds, measure(name, ranks, programs, repeated, write));
-  std::vector<cost::ColdPoint> points;
-  for (size_t i = 1; i < programs.size(); ++i) {
-    for (size_t size = 0; size < sizes.size(); ++size)
-      points.push_back({programs[i][size].between, sizes[size],
-                        std::max(0.0, seconds.at(programs[i][size].name()) -
-                                          seconds.at(programs[0][size].name()))});
-    makeAscending(points.data() + points.size() - sizes.size(), points.data() + points.size());
+
+  ColdProbes(const std::string &name, int64_t ranks, bool quick) {
+    const int64_t own = quick ? int64_t(1) << 14 : ownCacheBytes();
+    // A rank's part of the cache that ranks share, and no more than can be copied often in a
+    // second.
+    const int64_t shared = quick ? 8 * own
+                                 : std::clamp(largestCacheBytes() / ranks, 8 * own,
+                                              std::max(8 * own, int64_t(32) << 20));
+    const int64_t beyond =
+        2 * std::max(2 * shared, std::min(largestCacheBytes(), int64_t(256) << 20));
+    std::vector<int64_t> sizes; // of the output
+    for (int64_t bytes = quick ? 1 << 10 : 14 << 10; bytes <= (quick ? 4 << 10 : 7 << 20);
+         bytes *= 4)
+      sizes.push_back(bytes);
+    // In turn, as a host has times in which all takes longer.
+    for (int64_t between : {int64_t(0), own, 4 * own, shared, 2 * shared}) {
+      programs.emplace_back();
+      for (int64_t bytes : sizes)
+        programs.back().push_back(
+            {CollectiveKind::allReduce, ranks, bytes, bytes, name, false, between});
+    }
+    const auto input = static_cast<uint64_t>((sizes.back() + 4095) / 4096 * 4096);
+    int64_t at = 0; // of what is used next
+    auto use = [=](ProgramWriter &writer, int64_t bytes) mutable {
+      if (bytes == 0)
+        return;
+      at = at + bytes > beyond ? 0 : at;
+      const std::vector<int64_t> half{bytes / 2 / int64_t(sizeof(float))};
+      const uint64_t place = input + static_cast<uint64_t>(at);
+      writer.copy(writer.local(place, half),
+                  writer.local(place + static_cast<uint64_t>(bytes) / 2, half));
+      at += bytes;
+    };
+    write = [=](ProgramWriter &writer, const Probe &probe, const std::string &one) mutable {
+      const int64_t behind = std::min(own, probe.between);
+      use(writer, probe.between - behind);
+      writeInput(writer, probe);
+      use(writer, behind);
+      const auto meeting = 3 * input;
+      writer.wait(writer.start(CollectiveKind::allReduce, "meet " + one,
+                               writer.symmetric(meeting, {16}),
+                               writer.symmetric(meeting + 4096, {16})));
+      startAndWait(writer, probe, one);
+    };
+    if (!quick) {
+      repeated.loads = [](const Probe &) { return 4; };
+      repeated.runs = 3;
+      repeated.inRun = [](const Probe &probe) {
+        return probe.between > 16 << 20 ? 3 : probe.between > 0 ? 6 : 12;
+      };
+      repeated.before = [](const Probe &probe) {
+        return probe.between > 0 ? 0 : timesToSettle(probe);
+      };
+    }
   }
-  return points;
-}
+
+  std::vector<cost::ColdPoint> points(const Seconds &seconds) const {
+    std::vector<cost::ColdPoint> points;
+    for (size_t i = 1; i < programs.size(); ++i) {
+      const size_t first = points.size();
+      for (size_t size = 0; size < programs[i].size(); ++size) {
+        const Probe &cold = programs[i][size];
+        points.push_back(
+            {cold.between, cold.outputBytes,
+             std::max(0.0, seconds.at(cold.name()) - seconds.at(programs[0][size].name()))});
+      }
+      makeAscending(points.data() + first, points.data() + points.size());
+    }
+    return points;
+  }
+};
+
+using K = CollectiveKind;
+constexpr K kKinds[] = {K::allGather, K::permute,   K::reduceScatter, K::allToAll,
+                        K::allReduce, K::broadcast, K::reduce};
 
 } // namespace
 
-Result<cost::Transport> measureTransport(const std::string &name, int64_t ranks, bool quick,
-                                         std::vector<double> &errors) {
-  using K = CollectiveKind;
-  const K kinds[] = {K::allGather, K::permute,   K::reduceScatter, K::allToAll,
-                     K::allReduce, K::broadcast, K::reduce};
+struct TransportMeasurement::State {
+  std::string name;
+  int64_t ranks;
+  std::vector<int64_t> sizes; ///< of input and output, about
   std::vector<Probe> smallest;
-  for (K kind : kinds)
+  std::unique_ptr<Series> warm;
+  std::optional<ColdProbes> coldProbes;
+  std::unique_ptr<Series> cold;
+};
+
+TransportMeasurement::TransportMeasurement(const std::string &name, int64_t ranks, bool quick)
+    : state(std::make_unique<State>()) {
+  state->name = name;
+  state->ranks = ranks;
+  std::vector<int64_t> &sizes = state->sizes;
+  std::vector<Probe> &smallest = state->smallest;
+  for (K kind : kKinds)
     smallest.push_back(probe(kind, ranks, 0, name));
   smallest.push_back({K::allReduce, ranks, 64, 64, name, true});
   // Of ranks that share cores the system decides which one runs when: more points tell no more.
   const bool sharesCores = static_cast<double>(ranks) > usableCores();
-  std::vector<int64_t> sizes;
   // Between powers of two, and closer where the caches end and copies go around them.
   const int64_t most = quick         ? int64_t(1) << 13
                        : sharesCores ? int64_t(28) << 20
@@ -389,33 +462,57 @@ Result<cost::Transport> measureTransport(const std::string &name, int64_t ranks,
     if (!sharesCores && bytes >= int64_t(1) << 20 && bytes < int64_t(28) << 20)
       sizes.push_back(bytes / 10 * 14);
   }
+  // A program for each size: what is large is left in the shared caches by what was before it, and
+  // what is small waits for its commands where these are more than the nearest cache has room for.
+  std::vector<std::vector<Probe>> programs{smallest};
+  for (int64_t bytes : sizes) {
+    programs.emplace_back();
+    for (K kind : kKinds)
+      programs.back().push_back(probe(kind, ranks, bytes, name));
+  }
+  constexpr int64_t kLarge = int64_t(16) << 20, kLargest = int64_t(60) << 20;
+  Repeated repeated;
+  if (!quick) {
+    repeated.loads = [=](const Probe &probe) {
+      if (sharesCores || probe.bytes() > kLargest)
+        return 2;
+      return probe.bytes() > kLarge ? 3 : probe.bytes() > kLarge / 2 ? 5 : 8;
+    };
+    repeated.runs = 3;
+    repeated.inRun = [=](const Probe &probe) {
+      if (probe.bytes() > kLarge)
+        return sharesCores || probe.bytes() > kLargest ? 1 : 2;
+      if (probe.bytes() > (int64_t(1) << 20))
+        return sharesCores ? 3 : 5;
+      return probe.bytes() > (int64_t(1) << 16) || sharesCores ? 12 : 40;
+    };
+    repeated.before = timesToSettle;
+  }
+  state->warm = std::make_unique<Series>(name, ranks, std::move(programs), std::move(repeated),
+                                         writeBehindCopy);
+  // Where ranks share cores, one uses memory while another one is in the collective.
+  if (!sharesCores) {
+    const ColdProbes &cold = state->coldProbes.emplace(name, ranks, quick);
+    state->cold = std::make_unique<Series>(name, ranks, cold.programs, cold.repeated, cold.write);
+  }
+}
+
+TransportMeasurement::~TransportMeasurement() = default;
+
+Status TransportMeasurement::measureHalf() {
+  RETURN_IF_ERROR(state->warm->measureHalf());
+  return state->cold ? state->cold->measureHalf() : Status();
+}
+
+Result<cost::Transport> TransportMeasurement::result(std::vector<double> &errors) const {
+  const auto &[name, ranks, sizes, smallest, warm, coldProbes, cold] = *state;
+  const Seconds measured = warm->seconds();
   // Each needs one figure more than those before.
   const std::pair<K, double cost::TransferPoint::*> figures[] = {
       {K::permute, &cost::TransferPoint::receiveSeconds},
       {K::allToAll, &cost::TransferPoint::copySeconds},
       {K::reduceScatter, &cost::TransferPoint::reduceSeconds},
       {K::allGather, &cost::TransferPoint::sharedSeconds}};
-  // A program for each size: what is large is left in the shared caches by what was before it, and
-  // what is small waits for its commands where these are more than the nearest cache has room for.
-  std::vector<std::vector<Probe>> programs{smallest};
-  for (int64_t bytes : sizes) {
-    programs.emplace_back();
-    for (K kind : kinds)
-      programs.back().push_back(probe(kind, ranks, bytes, name));
-  }
-  constexpr int64_t kLarge = int64_t(16) << 20, kLargest = int64_t(60) << 20;
-  Repeated repeated;
-  if (!quick)
-    repeated = {[&](const Probe &probe) { return sharesCores || probe.bytes() > kLarge ? 2 : 4; },
-                3,
-                [&](const Probe &probe) {
-                  if (probe.bytes() > kLarge)
-                    return sharesCores || probe.bytes() > kLargest ? 1 : 2;
-                  return probe.bytes() <= (int64_t(1) << 20) ? 12 : sharesCores ? 3 : 5;
-                }};
-  ASSIGN_OR_RETURN(const Seconds measured,
-                   measure(name, ranks, programs, repeated, writeBehindCopy));
-
   cost::Transport transport;
   transport.name = name;
   transport.ranks = ranks;
@@ -440,7 +537,7 @@ Result<cost::Transport> measureTransport(const std::string &name, int64_t ranks,
   for (const auto &[kind, figure] : figures)
     makeAscending(transport.transfers, figure);
   network.transfers = transport.transfers;
-  for (K kind : kinds) {
+  for (K kind : kKinds) {
     const size_t first = transport.collectives.size();
     auto add = [&](const Probe &one) {
       transport.collectives.push_back({runtime::name(kind), one.bytes(), measured.at(one.name())});
@@ -457,10 +554,8 @@ Result<cost::Transport> measureTransport(const std::string &name, int64_t ranks,
     const Probe one = probe(K::allReduce, ranks, bytes, name);
     errors.push_back(meanSeconds(one, network) / measured.at(one.name()) - 1);
   }
-  // Where ranks share cores, one uses memory while another one is in the collective.
-  if (ranks <= network.cores) {
-    ASSIGN_OR_RETURN(transport.cold, measureCold(name, ranks, quick));
-  }
+  if (cold)
+    transport.cold = coldProbes->points(cold->seconds());
   return transport;
 }
 
