@@ -198,7 +198,7 @@ private:
     for (int i = 0; i < (repeated.runs == 1 ? 1 : 20); ++i)
       writeBehindCopy(writer, first, "first." + std::to_string(i));
     for (int i = 0; i < repeated.before(probes.back()); ++i)
-      writeBehindCopy(writer, probes.back(), "first." + std::to_string(i));
+      writeBehindCopy(writer, probes.back(), "before." + std::to_string(i));
     for (const Probe &probe : probes)
       for (int i = 0; i < repeated.inRun(probe); ++i)
         write(writer, probe, probe.name() + "." + std::to_string(i));
