@@ -57,7 +57,8 @@ struct Hello {
   int64_t process = 0;
   std::vector<std::string> addresses; ///< of its links
 };
-/// The reason why a process, or the whole job, does not start.
+/// The reason why a process, or the whole job, does not start. Rank 0 answers that of a process
+/// which finds another secret with one, so that the process knows when it can end the connection.
 struct Refusal {
   std::string text;
 };
