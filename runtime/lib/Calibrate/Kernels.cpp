@@ -129,7 +129,7 @@ Status measureMatmuls(const Crew &crew, bool quick, cost::ComputeRates &rates) {
     for (int64_t n : s.columns)
       for (int64_t k : s.columns)
         rates.matmul.push_back({m, n, k, 0});
-  // In any order: products between the sizes take what all of their neighbours did, which should
+  // In random order: products between the sizes take what all of their neighbours did, which should
   // not have had the same second of a host that is slower at times, as virtual machines are.
   std::vector<size_t> order(rates.matmul.size());
   std::iota(order.begin(), order.end(), size_t(0));
