@@ -200,27 +200,47 @@ private:
     return table;
   }
 
-  /// A whole assignment on all data.
-  struct Measured {
-    Evaluated evaluated;
+  /// What a whole assignment costs the result.
+  struct Damage {
     double value = 0, damage = 0, margin = 0; ///< margin: a standard error of the damage's mean
   };
-  Result<Measured> measure(const EncodingTable &table) {
-    ASSIGN_OR_RETURN(std::vector<Evaluated> evaluated,
-                     evaluation.run(table, evaluation.numBatches(), /*withErrors=*/false));
-    Measured measured;
-    measured.evaluated = std::move(evaluated[0]);
-    measured.value = meanOf(measured.evaluated);
-    measured.damage = bound.damage(measured.value);
-    const std::vector<RowErrors> &batches = measured.evaluated.batches;
+  Damage damageIn(const Evaluated &evaluated) const {
+    Damage result;
+    result.value = meanOf(evaluated);
+    result.damage = bound.damage(result.value);
     double squares = 0;
-    for (const RowErrors &batch : batches) {
-      const double difference = bound.damage(batch.value(bound.metric)) - measured.damage;
+    for (const RowErrors &batch : evaluated.batches) {
+      const double difference = bound.damage(batch.value(bound.metric)) - result.damage;
       squares += difference * difference;
     }
-    const auto n = static_cast<double>(batches.size());
-    measured.margin = n > 1 ? std::sqrt(squares / (n - 1) / n) : 0;
-    return measured;
+    const auto n = static_cast<double>(evaluated.batches.size());
+    result.margin = n > 1 ? std::sqrt(squares / (n - 1) / n) : 0;
+    return result;
+  }
+
+  struct Measured : Damage {
+    Evaluated evaluated;
+  };
+  /// On all data, or, of one that clearly misses and need not be told exactly, on as much of it as
+  /// shows that.
+  Result<Measured> measure(const EncodingTable &table, bool isExact, const std::string &what) {
+    constexpr size_t kFewest = 8;
+    constexpr double kClearly = 3; // standard errors
+    const size_t batches = evaluation.numBatches();
+    auto misses = [&](llvm::ArrayRef<Evaluated> all) {
+      if (isExact || all[0].batches.size() < kFewest || all[0].batches.size() == batches)
+        return false;
+      const Damage sofar = damageIn(all[0]);
+      if (!(sofar.damage - kClearly * sofar.margin > bound.allowedDamage()))
+        return false;
+      say(what + ": a clear miss after " + std::to_string(all[0].batches.size()) + " of " +
+          std::to_string(batches) + " batches");
+      return true;
+    };
+    ASSIGN_OR_RETURN(
+        std::vector<Evaluated> evaluated,
+        evaluation.run(table, batches, /*withErrors=*/false, /*progress=*/nullptr, misses));
+    return Measured{damageIn(evaluated[0]), std::move(evaluated[0])};
   }
   /// The mean over batches; of perplexities, that of all tokens.
   double meanOf(const Evaluated &evaluated) const {
@@ -242,18 +262,22 @@ private:
     problem.allowed = bound.allowedDamage();
     problem.measurements = options.measurements;
     std::map<std::vector<std::pair<size_t, size_t>>, Measured> measured;
+    Assignment precise;
     AssignmentSearch search(std::move(problem),
                             [&](const Assignment &one, const std::string &what) -> Result<double> {
                               say(what);
-                              ASSIGN_OR_RETURN(Measured own, measure(tableOf(one)));
+                              // If nothing holds, a message says how close the most precise one
+                              // came.
+                              const bool isExact = one.candidates == precise.candidates;
+                              ASSIGN_OR_RETURN(Measured own, measure(tableOf(one), isExact, what));
                               const double damage = own.damage + own.margin;
                               measured[one.candidates] = std::move(own);
                               return damage;
                             });
+    precise = search.mostPrecise();
     ASSIGN_OR_RETURN(const std::optional<Assignment> kept, search.run());
     if (kept)
       return choice(*kept, measured.at(kept->candidates));
-    const Assignment precise = search.mostPrecise();
     const Measured &own = measured.at(precise.candidates);
     return Status::error("no encodings meet ", bound.str(), ": the most precise assignment of ",
                          candidates.size(), " candidates, with ", summary(tableOf(precise)),

@@ -286,9 +286,10 @@ Result<Evaluation::Plain> Evaluation::runPlain(const EvaluationBatch &batch) {
                std::move(similarities)};
 }
 
-Result<std::vector<Evaluated>> Evaluation::run(ArrayRef<EncodingTable> tables, size_t first,
-                                               bool withErrors,
-                                               llvm::function_ref<void(size_t, size_t)> progress) {
+Result<std::vector<Evaluated>>
+Evaluation::run(ArrayRef<EncodingTable> tables, size_t first, bool withErrors,
+                llvm::function_ref<void(size_t, size_t)> progress,
+                llvm::function_ref<bool(ArrayRef<Evaluated>)> isEnough) {
   constexpr size_t kMostBytes = size_t(4) << 30;
   size_t keptBytes = 0;
   for (const Plain &kept : plain)
@@ -337,6 +338,8 @@ Result<std::vector<Evaluated>> Evaluation::run(ArrayRef<EncodingTable> tables, s
       }
       step();
     }
+    if (isEnough && isEnough(all))
+      break;
   }
   return all;
 }

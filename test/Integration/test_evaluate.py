@@ -3,6 +3,9 @@
 those that these programs report; and budgets hold on data that they were not chosen with."""
 import json
 import math
+import os
+import pty
+import subprocess
 import zipfile
 
 import numpy as np
@@ -94,14 +97,18 @@ def test_sentences(minilm_case, tmp_path):
         assert row["similarity_difference"] == pytest.approx(np.abs(pairs(got) - pairs(expected)).mean(), rel=1e-2, abs=1e-7)
 
 
-def test_logits(tmp_path):
-    """A decoder with random weights: divergences and perplexities."""
+def import_decoder(directory):
     config = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_act": "silu", "vocab_size": 97,
               "hidden_size": 128, "intermediate_size": 256, "num_hidden_layers": 2, "num_attention_heads": 4,
               "num_key_value_heads": 4, "max_position_embeddings": 64, "rms_norm_eps": 1e-5, "rope_theta": 10000.0,
               "attention_bias": False, "mlp_bias": False, "tie_word_embeddings": False}
-    (tmp_path / "config.json").write_text(json.dumps(config))
-    model = braidtest.import_model(tmp_path / "config.json", tmp_path / "model.mlir", BATCH, SEQ)
+    (directory / "config.json").write_text(json.dumps(config))
+    return braidtest.import_model(directory / "config.json", directory / "model.mlir", BATCH, SEQ)
+
+
+def test_logits(tmp_path):
+    """A decoder with random weights: divergences and perplexities."""
+    model = import_decoder(tmp_path)
     weights = ["--random-weights", 7]
     ids = np.random.default_rng(3).integers(0, 97, (BATCH * BATCHES, SEQ))
     np.save(tmp_path / "ids.npy", ids.reshape(-1))
@@ -149,3 +156,30 @@ def test_budget_on_other_data(minilm_case, tmp_path):
     inputs = {"input_ids": tmp_path / "ids.npy", "attention_mask": tmp_path / "mask.npy"}
     result = braidtest.braid("run", bundle, *weights, *braidtest.input_args(inputs), "--check", "reference")
     assert f"allowed {manifest['check_tolerance']:.3g}," in result.out
+
+
+def test_what_clearly_misses_a_budget_is_not_measured_to_the_end(tmp_path):
+    model, batches = import_decoder(tmp_path), 12
+    np.save(tmp_path / "ids.npy", np.random.default_rng(3).integers(0, 97, BATCH * batches * SEQ))
+    bundle = tmp_path / "model.braid"
+    # Progress is shown on a terminal.
+    terminal, side = pty.openpty()
+    done = subprocess.Popen([braidtest.BIN / "braid", "compile", model, "--mesh", "tp=2", "--random-weights", "7",
+                             "--quantize-budget", "kl<=0.0001", "--quantize-candidates", "int8:128,int2:128",
+                             "--calibration", tmp_path / "ids.npy", "--isa", "host", "-o", bundle], stderr=side)
+    os.close(side)
+    shown = b""
+    while True:
+        try:
+            part = os.read(terminal, 4096)
+        except OSError:  # the other side is closed
+            break
+        if not part:
+            break
+        shown += part
+    os.close(terminal)
+    assert done.wait(timeout=60) == 0, shown.decode()
+    assert f"measurement of int2:128 for all: a clear miss after 8 of {batches} batches" in shown.decode()
+    with zipfile.ZipFile(bundle) as archive:
+        budget = json.loads(archive.read("manifest.json"))["error_budget"]
+    assert budget["batches"] == batches and budget["measured"] <= budget["bound"]

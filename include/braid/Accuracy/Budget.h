@@ -41,9 +41,10 @@ std::vector<runtime::Encoding> defaultCandidates();
 /// budget is measured as a whole on all data. What an encoding costs is the time that is predicted
 /// for it on the model's machine, where a collective stays as it is if that is faster or about as
 /// fast; without a machine, the bytes that a rank sends. It is kept if the mean over batches, and
-/// its standard error beside it, are within the bound; the sum that is aimed at is tightened or
-/// widened. One candidate for all halves is taken where that holds and costs less. An error if even
-/// the most precise assignment is not: it says how close that came.
+/// its standard error beside it, are within the bound; one that misses it by three standard errors
+/// is given up after some batches; the sum that is aimed at is tightened or widened. One candidate
+/// for all halves is taken where that holds and costs less. An error if even the most precise
+/// assignment is not: it says how close that came.
 runtime::Result<BudgetChoice>
 chooseEncodings(TableModel &model, Evaluation &evaluation, const BudgetOptions &options,
                 llvm::function_ref<void(const std::string &)> progress = nullptr);

@@ -91,10 +91,12 @@ public:
   runtime::Status supports(Metric metric) const;
   /// Runs the first batches of the data with each of the tables, and without encodings those of
   /// which no earlier call has kept that result, in up to 4 GiB. `first` is their number;
-  /// `progress` gets the runs done and their number.
+  /// `progress` gets the runs done and their number. `isEnough` is asked after each batch, and gets
+  /// what there is of each table; the rest is left out once it says so.
   runtime::Result<std::vector<Evaluated>>
   run(llvm::ArrayRef<runtime::EncodingTable> tables, size_t first, bool withErrors,
-      llvm::function_ref<void(size_t, size_t)> progress = nullptr);
+      llvm::function_ref<void(size_t, size_t)> progress = nullptr,
+      llvm::function_ref<bool(llvm::ArrayRef<Evaluated>)> isEnough = nullptr);
   /// Cosines of pairs in the last run without encodings.
   const std::vector<double> &plainSimilarities() const { return similarities; }
   size_t numBatches() const { return data->batches.size(); }
