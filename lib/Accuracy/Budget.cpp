@@ -221,17 +221,16 @@ private:
   struct Measured : Damage {
     Evaluated evaluated;
   };
-  /// On all data, or, of one that clearly misses and need not be told exactly, on as much of it as
-  /// shows that.
+  /// Measures a whole assignment on all data, or, unless `isExact`, only until it clearly misses.
   Result<Measured> measure(const EncodingTable &table, bool isExact, const std::string &what) {
-    constexpr size_t kFewest = 8;
-    constexpr double kClearly = 3; // standard errors
+    constexpr size_t kFewestBatches = 8;
+    constexpr double kStandardErrors = 3;
     const size_t batches = evaluation.numBatches();
     auto misses = [&](llvm::ArrayRef<Evaluated> all) {
-      if (isExact || all[0].batches.size() < kFewest || all[0].batches.size() == batches)
+      if (isExact || all[0].batches.size() < kFewestBatches || all[0].batches.size() == batches)
         return false;
-      const Damage sofar = damageIn(all[0]);
-      if (!(sofar.damage - kClearly * sofar.margin > bound.allowedDamage()))
+      const Damage soFar = damageIn(all[0]);
+      if (!(soFar.damage - kStandardErrors * soFar.margin > bound.allowedDamage()))
         return false;
       say(what + ": a clear miss after " + std::to_string(all[0].batches.size()) + " of " +
           std::to_string(batches) + " batches");

@@ -9,6 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "braid/Cost/Machine.h"
+#include "runtime/lib/Calibrate/FasterHalf.h"
 #include "test/unit/Runtime/ProgramBuilder.h"
 
 #include <nlohmann/json.hpp>
@@ -16,7 +17,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <numeric>
 #include <string>
 #include <vector>
 
@@ -46,13 +46,6 @@ constexpr struct {
 struct Times {
   double predicted = 0, median = 0, least = 0;
 };
-
-/// Rounded up, as `braid calibrate` does.
-double meanOfFasterHalf(std::vector<double> numbers) {
-  std::sort(numbers.begin(), numbers.end());
-  numbers.resize((numbers.size() + 1) / 2);
-  return std::accumulate(numbers.begin(), numbers.end(), 0.0) / static_cast<double>(numbers.size());
-}
 
 double medianOf(std::vector<double> numbers) {
   std::sort(numbers.begin(), numbers.end());

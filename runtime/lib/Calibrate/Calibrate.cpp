@@ -227,7 +227,7 @@ Result<Calibration> calibrate(const CalibrateOptions &options) {
       RETURN_IF_ERROR(measureMatmuls(*crew, options.quick, machine.compute.back()));
       RETURN_IF_ERROR(measureInt8Matmuls(*crew, options.quick, machine.compute.back()));
       spread = std::max(spread, crew->spread());
-      crew.reset(); // as others fork
+      crew.reset(); // the processes of transports are forked next
       return Status();
     });
   }

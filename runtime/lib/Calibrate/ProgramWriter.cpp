@@ -192,7 +192,7 @@ void ProgramWriter::wait(uint32_t event) {
 }
 
 Result<ProgramWriter::Ready> ProgramWriter::load(WorldOptions options) {
-  // The arenas of models are large, and all but their ends is in huge pages.
+  // Models have large arenas, which are in huge pages but for their ends.
   constexpr uint64_t kHugePage = uint64_t(1) << 21;
   for (uint64_t *arena : {&main().local_bytes, &main().symmetric_bytes})
     if (*arena > 0)

@@ -7,6 +7,7 @@
 // before, and finds the figures with which the schedules take the measured times.
 //
 //===----------------------------------------------------------------------===//
+#include "FasterHalf.h"
 #include "Parts.h"
 #include "ProgramWriter.h"
 #include "braid/Base/StatusMacros.h"
@@ -76,15 +77,6 @@ double typical(std::vector<double> numbers) {
                   static_cast<std::ptrdiff_t>(numbers.size() / (numbers.size() < kFew ? 4 : 2));
   std::nth_element(numbers.begin(), at, numbers.end());
   return *at;
-}
-
-/// The mean of the faster half, rounded up. What others do only makes a load slower; which place in
-/// the caches it has, and which cores of the host a virtual machine has meanwhile, makes it slower
-/// or faster by a tenth, so that the least of many would be a rare one.
-double meanOfFasterHalf(std::vector<double> numbers) {
-  std::sort(numbers.begin(), numbers.end());
-  numbers.resize((numbers.size() + 1) / 2);
-  return std::accumulate(numbers.begin(), numbers.end(), 0.0) / static_cast<double>(numbers.size());
 }
 
 /// How collectives begin and end in runs: by name, the times from the arrival of the last rank to

@@ -19,8 +19,6 @@ namespace braid::runtime::net {
 namespace {
 
 constexpr int64_t kRetryNs = 50000000;
-/// For how long this waits for rank 0 to read why it leaves.
-constexpr int64_t kGoodbyeNs = 1000000000;
 
 class Client {
 public:

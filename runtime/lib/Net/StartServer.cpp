@@ -28,9 +28,6 @@ std::string ranksText(const std::vector<int64_t> &ranks) {
   return text;
 }
 
-/// For how long a process that is refused may take to read why. It ends the connection itself.
-constexpr int64_t kGoodbyeNs = 1000000000;
-
 class Server {
 public:
   Server(const JobOptions &options, Hello own)

@@ -14,6 +14,10 @@
 
 namespace braid::runtime::net {
 
+/// For how long one side waits until the other one has read why a process is refused, before it
+/// ends the connection.
+constexpr int64_t kGoodbyeNs = 1000000000;
+
 /// Of rank 0.
 Result<Job> serveStart(const std::shared_ptr<const UcxContext> &networks, const JobOptions &options,
                        Hello own);
