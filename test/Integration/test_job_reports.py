@@ -98,8 +98,17 @@ def test_what_was_predicted_of_a_job(hosts, bundle_of, tmp_path):
     assert prediction["run"]["measured_s"] == report["median_run_s"]
     # A run is no shorter than the rank that waits for none.
     assert all(one["least_measured_s"] <= max(report["run_s"]) for one in predicted.values())
-    # A file that lacks the link predicts nothing, and says what is missing.
+    # A link that passes at once what a run sends takes less of it, once it has been idle.
     content = json.loads(machine.read_text())
+    link = content["links"][0]
+    slow = {**link, "bytes_per_second": 1e6, "both_ways_bytes_per_second": 1e6, "host_bytes_per_second": 1e6}
+    run_s = []
+    for messages in [], [{"bytes": 1 << 20, "seconds": link["latency_seconds"] + 1e-6}]:
+        machine.write_text(json.dumps({**content, "links": [{**slow, "messages": messages}]}))
+        run_on(hosts, (1, 2, 1), bundle_of("hierarchical.mlir"), "--machine", machine, "--report", report_path)
+        run_s.append(json.loads(report_path.read_text())["prediction"]["run"]["predicted_s"])
+    assert 0 < run_s[1] < run_s[0], run_s
+    # A file that lacks the link predicts nothing, and says what is missing.
     machine.write_text(json.dumps({**content, "links": []}))
     run_on(hosts, (1, 2, 1), bundle_of("hierarchical.mlir"), "--machine", machine, "--report", report_path)
     assert "the machine file has no link between hosts" in json.loads(report_path.read_text())["prediction"]["missing"]

@@ -214,10 +214,12 @@ static int measureLinks(const CalibrateArgs &args, const std::string &path) {
   const cost::Link &link = **measured;
   if (runtime::Status status = addLink(path, args.name, args.quick, link); !status.ok())
     return fail(status.message());
-  llvm::outs() << link.name
-               << llvm::format(": latency %.1f us, %.2f MB/s, %.2f MB/s both ways at once",
-                               link.latencySeconds * 1e6, link.bytesPerSecond * 1e-6,
-                               *link.bothWaysBytesPerSecond * 1e-6);
+  llvm::outs()
+      << link.name
+      << llvm::format(
+             ": latency %.1f us (%.1f both ways at once), %.2f MB/s, %.2f MB/s both ways at once",
+             link.latencySeconds * 1e6, *link.exchangeSeconds * 1e6, link.bytesPerSecond * 1e-6,
+             *link.bothWaysBytesPerSecond * 1e-6);
   if (link.hostBytesPerSecond)
     llvm::outs() << llvm::format(", %.2f MB/s to all peers of a host",
                                  *link.hostBytesPerSecond * 1e-6);

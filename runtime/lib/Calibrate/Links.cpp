@@ -19,6 +19,7 @@
 #include <algorithm>
 #include <cstring>
 #include <ctime>
+#include <map>
 
 namespace braid::runtime {
 
@@ -30,10 +31,13 @@ namespace {
 /// As long as those of the transport.
 constexpr size_t kChunk = size_t(256) << 10;
 constexpr size_t kLargest = size_t(64) << 20;
+/// Of messages by size, those up to kShort take less than the system needs to move a process.
+constexpr size_t kShortest = size_t(1) << 10, kShort = size_t(64) << 10;
+constexpr int kExchanges = 200;
 
 /// What all ranks do next.
 struct Order {
-  enum What : uint64_t { pingPong, stream, bothWays, toAll, end } what = end;
+  enum What : uint64_t { pingPong, exchanges, stream, bothWays, toAll, end } what = end;
   uint64_t bytes = 0;  ///< of each message
   uint64_t sleeps = 0; ///< whether who waits sleeps, so that processor time is that of moving
 };
@@ -136,6 +140,10 @@ private:
   bool takesPart(const Order &order) const { return order.what == Order::toAll || link.rank() < 2; }
   /// Begins together, and returns the seconds until all that take part are done: of rank 0.
   Result<double> perform(const Order &order);
+  /// Seconds of each of many exchanges between the first two ranks.
+  Result<double> exchange(const Order &order);
+  /// Rank 0: latency, exchanges and short messages.
+  Status measureShort(bool quick);
   /// Rank 0: has all ranks perform it.
   Result<double> order(Order order);
   /// Bytes per second of long streams, by what more bytes take longer.
@@ -144,13 +152,35 @@ private:
   Link &link;
   const int64_t limitNs;
   std::vector<std::byte> sent, received;
-  double processorOfMoves = 0; ///< of rank 0 or 1, the longer, in the last order
+  Durations latencies, exchanges;
+  std::map<size_t, Durations> messages; ///< one way, by bytes
+  double processorOfMoves = 0;          ///< of rank 0 or 1, the longer, in the last order
 };
+
+Result<double> LinkMeter::exchange(const Order &order) {
+  if (link.rank() > 1)
+    return 0;
+  const int64_t peer = 1 - link.rank();
+  // One that is not measured lets both begin together.
+  int64_t begin = 0;
+  for (int i = 0; i <= kExchanges; ++i) {
+    Message in, out;
+    post(in, false, peer, order.bytes);
+    post(out, true, peer, order.bytes);
+    RETURN_IF_ERROR(wait(in));
+    RETURN_IF_ERROR(wait(out));
+    if (i == 0)
+      begin = nowNs();
+  }
+  return static_cast<double>(nowNs() - begin) * 1e-9 / kExchanges;
+}
 
 Result<double> LinkMeter::perform(const Order &order) {
   const int64_t self = link.rank(), ranks = link.ranks();
   const bool leads = self == 0;
   link.setSpin(order.sleeps ? SpinLimit{} : spinFor(1));
+  if (order.what == Order::exchanges)
+    return exchange(order);
   Message in, out;
   const bool receives = order.what == Order::bothWays   ? self < 2
                         : order.what == Order::pingPong ? self < 2
@@ -221,32 +251,45 @@ Status LinkMeter::follow() {
   }
 }
 
-Result<cost::Link> LinkMeter::lead(bool quick) {
-  cost::Link result;
-  std::vector<double> small;
+Status LinkMeter::measureShort(bool quick) {
+  std::vector<double> thereAndBack;
   // The first message of each size makes connections and touches memory.
   for (int i = 0; i <= (quick ? 3 : 200); ++i) {
-    ASSIGN_OR_RETURN(const double there, order({Order::pingPong, 8, 0}));
+    ASSIGN_OR_RETURN(const double took, order({Order::pingPong, 8, 0}));
     if (i > 0)
-      small.push_back(there);
+      thereAndBack.push_back(took);
   }
-  result.latencySeconds = median(small) / 2;
+  latencies.add(median(thereAndBack) / 2);
+  ASSIGN_OR_RETURN(const double each, order({Order::exchanges, 8, 0}));
+  exchanges.add(each);
+  for (size_t bytes = kShortest; bytes <= kShort; bytes *= 4)
+    for (int i = 0; i <= (quick ? 1 : 10); ++i) {
+      ASSIGN_OR_RETURN(const double took, order({Order::pingPong, bytes, 0}));
+      if (i > 0)
+        messages[bytes].add(took / 2);
+    }
+  return {};
+}
+
+Result<cost::Link> LinkMeter::lead(bool quick) {
+  cost::Link result;
+  // Short messages at three times: the system may have both ends on one core for a moment.
+  RETURN_IF_ERROR(measureShort(quick));
   // Messages of all sizes there and back, until one takes a quarter of a second.
-  size_t largest = 1 << 10;
-  for (size_t bytes = largest; bytes <= kLargest; bytes *= 4) {
+  size_t largest = kShort;
+  const double enough = quick ? 0.005 : 0.25;
+  for (size_t bytes = 4 * kShort; bytes <= kLargest && messages[largest].shortest() <= enough;
+       bytes *= 4) {
     const Order thereAndBack{Order::pingPong, bytes, 0};
     RETURN_IF_ERROR(order(thereAndBack).status());
-    Durations both;
+    Durations &ofSize = messages[bytes];
     do {
       ASSIGN_OR_RETURN(const double took, order(thereAndBack));
-      both.add(took);
-    } while (!quick && !both.areEnough());
-    const double before = result.messages.empty() ? 0 : result.messages.back().seconds;
-    result.messages.push_back({static_cast<int64_t>(bytes), std::max(both.shortest() / 2, before)});
+      ofSize.add(took / 2);
+    } while (!quick && !ofSize.areEnough());
     largest = bytes;
-    if (both.shortest() > (quick ? 0.01 : 0.5))
-      break;
   }
+  RETURN_IF_ERROR(measureShort(quick));
   ASSIGN_OR_RETURN(result.bytesPerSecond, rate(Order::stream, largest));
   ASSIGN_OR_RETURN(result.bothWaysBytesPerSecond, rate(Order::bothWays, largest));
   if (link.ranks() > 2) {
@@ -256,8 +299,15 @@ Result<cost::Link> LinkMeter::lead(bool quick) {
   RETURN_IF_ERROR(order({Order::stream, largest, 1}).status());
   if (processorOfMoves > 0)
     result.processorBytesPerSecond = static_cast<double>(largest) / processorOfMoves;
+  RETURN_IF_ERROR(measureShort(quick));
   for (int64_t r = 1; r < link.ranks(); ++r)
     RETURN_IF_ERROR(give(r, orderTag, Order{}));
+  result.latencySeconds = latencies.shortest();
+  result.exchangeSeconds = std::max(exchanges.shortest(), result.latencySeconds);
+  for (const auto &[bytes, ofSize] : messages) {
+    const double shorter = result.messages.empty() ? 0 : result.messages.back().seconds;
+    result.messages.push_back({static_cast<int64_t>(bytes), std::max(ofSize.shortest(), shorter)});
+  }
   return result;
 }
 

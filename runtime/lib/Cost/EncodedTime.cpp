@@ -8,6 +8,7 @@
 #include "braid/Base/Algorithm.h"
 #include "braid/Base/RowPieces.h"
 #include "braid/Base/StatusMacros.h"
+#include "braid/Cost/LinkBurst.h"
 
 #include <algorithm>
 
@@ -317,16 +318,11 @@ static double bytesSentIn(const ScheduleRequest &request) {
 /// burst. The more of them there are, the less an encoding saves, so the faster rate counts: that
 /// of all bytes that the collective sends, in whatever chunks.
 static void passBurst(double bytes, Link &link) {
-  std::vector<std::pair<double, double>> seconds;
-  for (const MessagePoint &point : link.messages)
-    seconds.emplace_back(static_cast<double>(point.bytes), point.seconds);
-  if (seconds.empty() || bytes <= 0)
+  const double gain = burstGain(link, bytes);
+  if (gain == 0)
     return;
-  // Messages that are shorter than all of the table take as long as its first one.
-  const double moving =
-      secondsAt(seconds, std::max(bytes, seconds.front().first)) - link.latencySeconds;
-  const double rate = moving > 0 ? bytes / moving : link.bytesPerSecond;
-  const double factor = std::max(1.0, rate / link.bytesPerSecond);
+  const double busy = bytes / link.bytesPerSecond;
+  const double factor = busy > gain ? busy / (busy - gain) : 1;
   link.bytesPerSecond *= factor;
   for (std::optional<double> *other : {&link.bothWaysBytesPerSecond, &link.hostBytesPerSecond})
     if (*other)

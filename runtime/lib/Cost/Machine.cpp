@@ -144,6 +144,7 @@ template <typename Io> static void fields(Io &io, Link &v) {
   io.field("name", v.name);
   io.field("latency_seconds", v.latencySeconds);
   io.field("bytes_per_second", v.bytesPerSecond);
+  io.optional("exchange_seconds", v.exchangeSeconds);
   io.optional("both_ways_bytes_per_second", v.bothWaysBytesPerSecond);
   io.optional("host_bytes_per_second", v.hostBytesPerSecond);
   io.optional("processor_bytes_per_second", v.processorBytesPerSecond);

@@ -70,6 +70,8 @@ Result<CollectiveTime> ScheduleSimulation::run() {
     time.rankSeconds.push_back(rank.end);
     time.seconds = std::max(time.seconds, time.rankSeconds.back());
   }
+  for (size_t r = 0; r < ranks.size(); ++r)
+    time.hostBytesSent.push_back(hosts.at(hostOf(r)).bytesSent);
   return time;
 }
 
@@ -92,6 +94,8 @@ void ScheduleSimulation::begin(size_t r) {
       senders[{r, static_cast<size_t>(step.peer), step.message}] = s;
       if (isDirect(r, static_cast<size_t>(step.peer)))
         add(rank.shared, step.piece);
+      else
+        rank.sendsToHosts = true;
     }
     if (rank.waits[s] == 0)
       rank.ready.insert(s);
@@ -144,6 +148,12 @@ void ScheduleSimulation::finish(size_t r, uint32_t step) {
 // A rank that shares its core takes the time when it goes on.
 double ScheduleSimulation::messageSeconds(size_t r) const {
   return hosts.at(hostOf(r)).sharesCores ? 0 : network.messageSeconds;
+}
+
+double ScheduleSimulation::latencyTo(size_t r) const {
+  const Link &link = network.between;
+  return ranks[r].sendsToHosts ? link.exchangeSeconds.value_or(link.latencySeconds)
+                               : link.latencySeconds;
 }
 
 /// The step that the rank takes next, if it can; behind the last one, its end.
@@ -255,10 +265,13 @@ bool ScheduleSimulation::settle() {
 void ScheduleSimulation::send(size_t r, uint32_t number, const ScheduleStep &step) {
   const auto peer = static_cast<size_t>(step.peer);
   const Message message{r, peer, step.message};
-  if (isDirect(r, peer))
+  if (isDirect(r, peer)) {
     events.push({now + messageSeconds(r), Event::messageArrives, r, number, message});
-  else
-    flows[{r, peer}].messages.emplace_back(message, static_cast<double>(step.piece.bytes));
+    return;
+  }
+  const auto bytes = static_cast<double>(step.piece.bytes);
+  flows[{r, peer}].messages.emplace_back(message, bytes);
+  hosts.at(hostOf(r)).bytesSent += bytes;
 }
 
 double ScheduleSimulation::secondsOf(size_t r, const ScheduleStep &step) const {
@@ -327,7 +340,7 @@ void ScheduleSimulation::advance() {
   if (first != flows.end()) {
     // The bytes of a message have left; it arrives the latency later.
     const Message message = first->second.messages.front().first;
-    events.push({now + network.between.latencySeconds, Event::messageArrives, std::get<0>(message),
+    events.push({now + latencyTo(std::get<1>(message)), Event::messageArrives, std::get<0>(message),
                  senders.at(message), message});
     first->second.messages.pop_front();
     if (first->second.messages.empty())

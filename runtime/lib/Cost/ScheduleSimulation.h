@@ -49,6 +49,7 @@ private:
     size_t done = 0;
     double end = 0;
     bool hasCore = false, switches = false, queued = false;
+    bool sendsToHosts = false;
     Ranges shared, taken; ///< what peers of its host read of its memory, and what they have read
   };
   /// The cores of a host whose ranks share them.
@@ -56,6 +57,7 @@ private:
     int64_t ranks = 0, freeCores = 0;
     std::deque<size_t> waiting; ///< ranks that could go on
     bool sharesCores = false;
+    double bytesSent = 0; ///< to other hosts
   };
   /// The messages from one rank to one of another host; the first is on its way.
   struct Flow {
@@ -85,6 +87,8 @@ private:
   void takeCore(size_t r);
   void leaveCore(size_t r);
   void send(size_t r, uint32_t number, const ScheduleStep &step);
+  /// From the last byte of a message that leaves its host until it has arrived.
+  double latencyTo(size_t r) const;
   /// Within a host, seconds until a rank sees what another has done.
   double messageSeconds(size_t r) const;
   void process(const Event &event);

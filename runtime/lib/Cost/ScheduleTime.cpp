@@ -117,6 +117,7 @@ Result<CollectiveTime> timeOfSteps(const ScheduleRequest &request, const Network
     ASSIGN_OR_RETURN(const CollectiveTime time,
                      ScheduleSimulation(request, network, schedules, last).run());
     mean.seconds += part * time.seconds;
+    mean.hostBytesSent = time.hostBytesSent;
     for (size_t r = 0; r < n; ++r)
       mean.rankSeconds[r] += part * time.rankSeconds[r];
   }

@@ -118,9 +118,24 @@ double CommandTimes::coldSeconds(const Collective &c, double usedBytes) const {
 }
 
 Result<double> CommandTimes::ofCollective(const Collective &c) const {
-  const auto ranks = static_cast<int64_t>(c.group->ranks.size());
-  if (ranks == 1)
+  if (c.group->ranks.size() == 1)
     return 0.0;
+  ASSIGN_OR_RETURN(const cost::CollectiveTime *time, timeOf(c));
+  return time->rankSeconds[static_cast<size_t>(c.position)];
+}
+
+CommandTimes::LinkUse CommandTimes::linkUse(const Collective &c) const {
+  if (c.group->ranks.size() == 1)
+    return {};
+  const Result<const cost::Network *> network = networkFor(c);
+  const Result<const cost::CollectiveTime *> time = timeOf(c);
+  if (!network.ok() || !time.ok())
+    return {};
+  const double bytes = (*time)->hostBytesSent[static_cast<size_t>(c.position)];
+  return bytes > 0 ? LinkUse{&(*network)->between, bytes} : LinkUse();
+}
+
+Result<const cost::CollectiveTime *> CommandTimes::timeOf(const Collective &c) const {
   const ScheduleRequest request = plannedRequest(c);
   auto found = std::find_if(known.begin(), known.end(),
                             [&](const auto &one) { return one.first == request; });
@@ -129,15 +144,16 @@ Result<double> CommandTimes::ofCollective(const Collective &c) const {
     ASSIGN_OR_RETURN(cost::CollectiveTime time, cost::timeOf(request, *network));
     found = known.emplace(known.end(), request, std::move(time));
   }
-  return found->second.rankSeconds[static_cast<size_t>(c.position)];
+  return &found->second;
 }
 
 namespace {
 
 class Run {
 public:
-  Run(const std::vector<const RankProgram *> &programs, const CommandTimes &times)
-      : programs(programs), times(times), ranks(programs.size()) {}
+  Run(const std::vector<const RankProgram *> &programs, const CommandTimes &times,
+      cost::LinkBurst &burst)
+      : programs(programs), times(times), burst(burst), ranks(programs.size()) {}
 
   Result<std::vector<std::vector<std::vector<CommandSpan>>>> run() {
     for (size_t r = 0; r < ranks.size(); ++r) {
@@ -165,6 +181,7 @@ public:
       }
     return spans;
   }
+  double end() const { return now; }
 
 private:
   struct QueueState {
@@ -227,7 +244,7 @@ private:
     QueueState &state = ranks[r].queues[q];
     state.arrived = true;
     if (isPointToPoint(c.kind)) { // its peer's side is not awaited on paper
-      start(r, q);
+      start(r, q, passedAtOnce(r, q, c));
       return;
     }
     Meeting &meeting = meetings[c.group];
@@ -236,17 +253,24 @@ private:
       return;
     const Meeting all = std::move(meeting);
     meetings.erase(c.group);
+    const double gain = passedAtOnce(r, q, c);
     for (const auto &[rank, queue] : all.members)
-      start(rank, queue);
+      start(rank, queue, gain);
   }
 
-  void start(size_t r, Queue q) {
+  /// How many seconds less the collective takes as the host's link was idle before.
+  double passedAtOnce(size_t r, Queue q, const Collective &c) {
+    const CommandTimes::LinkUse use = times.linkUse(c);
+    return use.link ? estimate(r, q) - burst.pass(*use.link, use.bytes, now, estimate(r, q)) : 0;
+  }
+
+  void start(size_t r, Queue q, double gain) {
     QueueState &state = ranks[r].queues[q];
     state.arrived = false;
     state.running = true;
     // From here on it moves bytes.
     state.spans.back().begin = now;
-    state.left = estimate(r, q);
+    state.left = std::max(0.0, estimate(r, q) - gain);
     const Collective &c =
         std::get<CollectiveCommand>(programs[r]->queues[q][state.next].op).collective;
     if (isPointToPoint(c.kind))
@@ -313,6 +337,7 @@ private:
 
   const std::vector<const RankProgram *> &programs;
   const CommandTimes &times;
+  cost::LinkBurst &burst;
   std::vector<RankState> ranks;
   std::map<const ProcessGroup *, Meeting> meetings;
   double now = 0;
@@ -322,7 +347,15 @@ private:
 
 Result<std::vector<std::vector<std::vector<CommandSpan>>>>
 simulate(const std::vector<const RankProgram *> &programs, const CommandTimes &times) {
-  return Run(programs, times).run();
+  // Each run begins with what the one before has left, which soon is as it stays.
+  constexpr int kMostRuns = 32;
+  cost::LinkBurst burst;
+  for (int i = 1;; ++i) {
+    Run run(programs, times, burst);
+    auto course = run.run();
+    if (!course.ok() || !burst.beginRun(run.end()) || i == kMostRuns)
+      return course;
+  }
 }
 
 } // namespace braid::runtime

@@ -11,6 +11,7 @@
 
 #include "Commands.h"
 #include "braid/Base/PerRank.h"
+#include "braid/Cost/LinkBurst.h"
 #include "braid/Cost/OperationTime.h"
 #include "braid/Cost/ScheduleTime.h"
 
@@ -36,6 +37,13 @@ public:
   Result<double> ofCollective(const Collective &collective) const;
   /// How much longer it takes a rank that has used so many bytes since it last used the output.
   double coldSeconds(const Collective &collective, double usedBytes) const;
+  /// What a collective sends from the host of its rank to others, over a link that passes some of
+  /// it at once if it has been idle.
+  struct LinkUse {
+    const cost::Link *link = nullptr; ///< null: none leaves the host
+    double bytes = 0;
+  };
+  LinkUse linkUse(const Collective &collective) const;
   /// How many times as long a rank computes while it communicates, and the other way around.
   struct Slowdown {
     double compute = 1, communication = 1;
@@ -54,6 +62,7 @@ private:
   /// With the schedule that the transport has chosen.
   static ScheduleRequest plannedRequest(const Collective &collective);
   Result<const cost::Network *> networkFor(const Collective &collective) const;
+  Result<const cost::CollectiveTime *> timeOf(const Collective &collective) const;
   mutable std::vector<std::pair<ScheduleRequest, cost::CollectiveTime>> known;
   mutable std::map<std::vector<int64_t>, cost::Network> networks; ///< by the ranks' hosts
 };
@@ -67,8 +76,9 @@ struct CommandSpan {
 
 /// The course of a run on paper: each queue does its commands in order, an event is there when it
 /// is recorded, and a collective begins when its last rank of this process arrives: those of others
-/// are taken to come when its own do. Spans by rank and queue, in order. The programs, of all ranks
-/// of the process, have estimates of all commands.
+/// are taken to come when its own do. Where links pass bytes at once after they were idle, they
+/// have those that they have when such runs follow each other. Spans by rank and queue, in order.
+/// The programs, of all ranks of the process, have estimates of all commands.
 Result<std::vector<std::vector<std::vector<CommandSpan>>>>
 simulate(const std::vector<const RankProgram *> &programs, const CommandTimes &times);
 

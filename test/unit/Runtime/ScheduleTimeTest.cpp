@@ -103,6 +103,35 @@ TEST(ScheduleTime, CardsOfMeasuredLinks) {
   EXPECT_CLOSE(seconds(gather, network), kAlpha + 2.0 * (1 << 16) / (0.75 * 1.5 * kBeta));
 }
 
+TEST(ScheduleTime, HostsThatSendToEachOther) {
+  Network network = links();
+  network.between.exchangeSeconds = 3 * kAlpha;
+  // A step of an exchange takes what that of two hosts takes, ...
+  ScheduleRequest gather =
+      request(CollectiveKind::allGather, ScheduleAlgorithm::direct, 2, 1 << 16);
+  place(gather, 1);
+  EXPECT_CLOSE(seconds(gather, network), 3 * kAlpha + (1 << 16) / kBeta);
+  // ... but who only receives has the latency.
+  ScheduleRequest broadcast =
+      request(CollectiveKind::broadcast, ScheduleAlgorithm::direct, 2, 1 << 16);
+  place(broadcast, 1);
+  EXPECT_CLOSE(seconds(broadcast, network), kAlpha + (1 << 16) / kBeta);
+}
+
+TEST(ScheduleTime, WhatHostsSend) {
+  ScheduleRequest gather = request(CollectiveKind::allGather, ScheduleAlgorithm::direct, 4, 1000);
+  place(gather, 2);
+  // Each of a host's two ranks sends to two of the other one.
+  EXPECT_EQ(timeOf(gather, links())->hostBytesSent, std::vector<double>(4, 4000));
+  ScheduleRequest broadcast =
+      request(CollectiveKind::broadcast, ScheduleAlgorithm::direct, 2, 1000);
+  place(broadcast, 1);
+  EXPECT_EQ(timeOf(broadcast, links())->hostBytesSent, (std::vector<double>{1000, 0}));
+  gather.topology.places.clear();
+  place(gather, 4);
+  EXPECT_EQ(timeOf(gather, links())->hostBytesSent, std::vector<double>(4, 0));
+}
+
 /// Of the sample's two sizes, at `bytes` between them.
 double perByte(double first, double second, double bytes) {
   return (first + (bytes - 1000) * (second - first) / 99000) / bytes;

@@ -152,7 +152,10 @@ struct Link {
   std::string name; ///< "InfiniBand NDR"
   double latencySeconds = 0;
   double bytesPerSecond = 0; ///< in one direction
-  /// Measured links have these too: in each direction while messages go both ways; of all peers of
+  /// Measured links have these too. As the latency, but of two hosts that send to each other at the
+  /// same time, as most collectives do.
+  std::optional<double> exchangeSeconds;
+  /// In each direction while messages go both ways; of all peers of
   /// a host together; and what a processor moves that does nothing else.
   std::optional<double> bothWaysBytesPerSecond, hostBytesPerSecond, processorBytesPerSecond;
   std::vector<MessagePoint> messages; ///< one after the other, by ascending bytes

@@ -50,6 +50,8 @@ Result<Network> networkOf(const Machine &machine, const std::string &transport, 
 struct CollectiveTime {
   double seconds = 0;              ///< until the last rank is done, all having begun together
   std::vector<double> rankSeconds; ///< by position
+  /// By position: what the rank's host sends to others.
+  std::vector<double> hostBytesSent;
 };
 
 /// A rank does one step at a time, in the order of its schedule; where ranks are on several hosts,
@@ -66,7 +68,8 @@ struct CollectiveTime {
 ///
 /// Between hosts the messages from one rank to another follow each other, at a rate that is the
 /// smaller of equal shares of both cards, and each arrives the latency later in the memory where it
-/// is read.
+/// is read; the exchangeSeconds later if its receiver sends to other hosts too. What links pass at
+/// once (braid/Cost/LinkBurst.h) is left out.
 ///
 /// Of ranks on one host whose kind of collective was measured, all times are as many times as long
 /// as those measured are, for a collective of one value with as many bytes of input and output and
