@@ -7,6 +7,7 @@
 #include "braid/Base/StatusMacros.h"
 #include "braid/Base/Support.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <tuple>
@@ -23,6 +24,7 @@ CodecRates::CodecRates(const std::vector<CodecPoint> &points) {
     tables[encode][point.encoding].push_back({{point.elements}, point.encodeElementsPerSecond});
     tables[decode][point.encoding].push_back({{point.elements}, point.decodeElementsPerSecond});
     tables[add][point.encoding].push_back({{point.elements}, point.addElementsPerSecond});
+    mostElements = std::max(mostElements, static_cast<double>(point.elements));
   }
   for (const auto &[name, rates] : tables[encode])
     if (const Result<Encoding> encoding = Encoding::parse(name); encoding.ok())
@@ -52,6 +54,8 @@ Result<double> CodecRates::seconds(const LibraryCall &call) const {
 Result<double> CodecRates::secondsInCache(const LibraryCall &call) const {
   return seconds(call, 1); // less than was measured: the rate of the least
 }
+
+bool CodecRates::isBeyond(const LibraryCall &call) const { return elementsOf(call) > mostElements; }
 
 Result<double> CodecRates::seconds(const LibraryCall &call, double atElements) const {
   ASSIGN_OR_RETURN(const Encoding encoding,

@@ -32,6 +32,8 @@ public:
   Result<double> seconds(const runtime::LibraryCall &call) const;
   /// Of the arithmetic: as if all operands were in the nearest cache.
   Result<double> secondsInCache(const runtime::LibraryCall &call) const;
+  /// Whether it has more elements than were measured.
+  bool isBeyond(const runtime::LibraryCall &call) const;
 
 private:
   /// Seconds of an element by elements: to encode, to decode, to add one more payload.
@@ -59,6 +61,7 @@ private:
   std::optional<double> secondsOfGroup(Work work, double atElements) const;
 
   std::vector<Measured> measured;
+  double mostElements = 0;
 };
 
 } // namespace braid::cost

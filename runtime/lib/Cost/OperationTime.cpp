@@ -229,7 +229,10 @@ Result<double> OperationTimes::ofLibrary(const LibraryCall &call) const {
   }
   if (codec)
     return weighted([&](const Rates &r) -> Result<double> {
-      ASSIGN_OR_RETURN(const double seconds, r.codecs.seconds(call));
+      ASSIGN_OR_RETURN(double seconds, r.codecs.seconds(call));
+      // What was measured were tensors that the largest cache has, or some of them.
+      if (r.codecs.isBeyond(call) && !r.memory.empty())
+        seconds = std::max(seconds, *r.secondsOfTraffic(bytes, bytes));
       return seconds / static_cast<double>(threads);
     });
   return weighted([&](const Rates &r) -> Result<double> {

@@ -185,6 +185,22 @@ TEST(OperationTime, OfOtherKernelsOfTheLibrary) {
   EXPECT_CLOSE(seconds(times.ofLibrary(call)), kCommand + 2048 / 4e10);
 }
 
+// A tensor that no cache has takes no less than its traffic.
+TEST(OperationTime, OfCodecsBeyondMeasuredSizes) {
+  Machine machine = sampleMachine();
+  machine.compute[0].memory.back().copyBytesPerSecond = 1e9;
+  const OperationTimes times(machine, {1, 1});
+  const LibraryCall large = codec("encode", "int8:128", 1000, 1000);
+  EXPECT_CLOSE(seconds(times.ofLibrary(large)), kCommand + bytesOf(large) / 1e9);
+  EXPECT_CLOSE(seconds(times.ofLibrary(codec("encode", "int8:128", 100, 1000))),
+               kCommand + 1e5 / 5e8);
+  // What computes for longer than that, and what a file without memory tells.
+  EXPECT_CLOSE(seconds(times.ofLibrary(codec("encode", "int8:128+spikes", 1000, 1000))),
+               kCommand + 1e6 / 1.25e8);
+  machine.compute[0].memory.clear();
+  EXPECT_CLOSE(seconds(OperationTimes(machine, {1, 1}).ofLibrary(large)), kCommand + 1e6 / 5e8);
+}
+
 TEST(OperationTime, OfCodecsAtMeasuredSizes) {
   const OperationTimes times(sampleMachine(), {1, 1});
   EXPECT_CLOSE(seconds(times.ofLibrary(codec("encode", "int8:128", 1, 1000))), kCommand + 1e-6);
