@@ -231,12 +231,15 @@ Result<Calibration> calibrate(const CalibrateOptions &options) {
       return Status();
     });
   }
+  std::vector<double> endOverBegin; // of collectives of ranks with a core each
   size_t next = 0;
   for (const std::string &transport : options.transports)
     for (int64_t ranks : groups)
       parts.emplace_back(transport + " of " + std::to_string(ranks) + " ranks",
                          [&, transport, ranks, one = transports[next++].get()]() -> Status {
                            RETURN_IF_ERROR(one->measureHalf());
+                           if (ranks <= cores)
+                             one->addEndOverBegin(endOverBegin);
                            ASSIGN_OR_RETURN(cost::Transport measured,
                                             one->result(result.allReduceErrors.emplace_back()));
                            machine.transports.push_back(std::move(measured));
@@ -265,6 +268,11 @@ Result<Calibration> calibrate(const CalibrateOptions &options) {
   measurement.seconds = secondsSince(begin);
   measurement.foreignCores = meanwhile.cores();
   measurement.medianOverLeast = 1 + spread;
+  if (!endOverBegin.empty()) {
+    const auto middle = endOverBegin.begin() + static_cast<std::ptrdiff_t>(endOverBegin.size() / 2);
+    std::nth_element(endOverBegin.begin(), middle, endOverBegin.end());
+    measurement.endOverBegin = *middle;
+  }
   measurement.missing["links"] = "`braid calibrate --links` measures them";
   measurement.missing["nccl"] = "GPUs are not measured";
   if (!options.rowKernels)
@@ -276,6 +284,12 @@ Result<Calibration> calibrate(const CalibrateOptions &options) {
                               shortNumber(1 + spread) +
                               " times the least one: the host is not quiet, and takes longer at "
                               "times than the file says");
+  constexpr double kSteady = 1.07;
+  if (const double ratio = measurement.endOverBegin.value_or(1);
+      ratio > kSteady || ratio < 1 / kSteady)
+    result.warnings.push_back("collectives took " + shortNumber(ratio) +
+                              " times as long at the end as at the begin: the host changes its "
+                              "speed, and times of another moment may differ as much");
   if (measurement.foreignCores > options.maxForeignCores)
     result.warnings.push_back("other programs used " + shortNumber(measurement.foreignCores) +
                               " cores meanwhile: figures may be too slow");

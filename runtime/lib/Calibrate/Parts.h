@@ -42,6 +42,8 @@ public:
   ~TransportMeasurement();
   /// To be called twice. It may fork, so no other thread may run.
   Status measureHalf();
+  /// How many times as long each collective took in the second half as in the first one.
+  void addEndOverBegin(std::vector<double> &ratios) const;
   /// `errors` gets, for all_reduces of each size, how far the time that follows from the others' is
   /// from the measured one, as a part of it.
   Result<cost::Transport> result(std::vector<double> &errors) const;

@@ -166,6 +166,8 @@ public:
     for (const std::vector<Probe> &probes : programs)
       most = std::max(most, repeated.loads(probes.back()));
     const bool isFirst = !std::exchange(isHalfDone, true);
+    for (const auto &[name, ofName] : ofLoads)
+      loadsAtBegin[name] = ofName.size();
     for (int load = 0; load < most; ++load)
       for (const std::vector<Probe> &probes : programs) {
         const int loads = repeated.loads(probes.back()), half = (loads + 1) / 2;
@@ -180,6 +182,18 @@ public:
     for (const auto &[name, ofName] : ofLoads)
       result[name] = meanOfFasterHalf(ofName);
     return result;
+  }
+
+  /// Adds of each probe with loads in both halves how many times as long it took in the second one.
+  void addEndOverBegin(std::vector<double> &ratios) const {
+    for (const auto &[name, ofName] : ofLoads) {
+      const auto begin = loadsAtBegin.find(name);
+      if (begin == loadsAtBegin.end() || begin->second == ofName.size())
+        continue;
+      const auto middle = ofName.begin() + static_cast<std::ptrdiff_t>(begin->second);
+      ratios.push_back(meanOfFasterHalf({middle, ofName.end()}) /
+                       std::max(meanOfFasterHalf({ofName.begin(), middle}), 1e-9));
+    }
   }
 
 private:
@@ -216,6 +230,7 @@ private:
   Repeated repeated;
   WriteOne write;
   std::map<std::string, std::vector<double>> ofLoads;
+  std::map<std::string, size_t> loadsAtBegin; ///< of the first half
   bool isHalfDone = false;
 };
 
@@ -494,6 +509,10 @@ TransportMeasurement::~TransportMeasurement() = default;
 Status TransportMeasurement::measureHalf() {
   RETURN_IF_ERROR(state->warm->measureHalf());
   return state->cold ? state->cold->measureHalf() : Status();
+}
+
+void TransportMeasurement::addEndOverBegin(std::vector<double> &ratios) const {
+  state->warm->addEndOverBegin(ratios);
 }
 
 Result<cost::Transport> TransportMeasurement::result(std::vector<double> &errors) const {

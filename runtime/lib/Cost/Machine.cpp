@@ -200,6 +200,7 @@ template <typename Io> static void fields(Io &io, Measurement &v) {
   io.field("repetitions", v.repetitions);
   io.field("foreign_cores", v.foreignCores);
   io.field("median_over_least", v.medianOverLeast);
+  io.optional("end_over_begin", v.endOverBegin);
   io.optional("missing", v.missing);
 }
 
@@ -240,6 +241,7 @@ constexpr Unit kUnits[] = {
     {"bytes_per_second", 1e5, 1e14, "bytes per second"},
     {"latency_seconds", 0, 10, "seconds"},
     {"message_seconds", 0, 10, "seconds"},
+    {"exchange_seconds", 0, 10, "seconds"},
     {"launch_seconds", 0, 10, "seconds"},
     {"seconds", 0, 1e5, "seconds"},
     {"bytes", 1, 1e15, "bytes"},
@@ -247,6 +249,7 @@ constexpr Unit kUnits[] = {
     {"efficiency", 0.01, 1, "of what can be reached"},
     {"foreign_cores", 0, 65536, "cores"},
     {"median_over_least", 1, 1e6, "times the least"},
+    {"end_over_begin", 1e-3, 1e3, "times as long"},
 };
 /// Counts of things.
 constexpr const char *kCounts[] = {

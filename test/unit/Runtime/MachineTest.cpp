@@ -43,6 +43,7 @@ TEST(MachineFile, IsTheSameAfterItWasWrittenAndRead) {
   ASSERT_OK(machine.status());
   EXPECT_EQ(machineToJson(*machine), text);
   EXPECT_EQ(machine->measurement->missing.at("ucx"), "not measured yet");
+  EXPECT_EQ(machine->measurement->endOverBegin, 1.03);
   EXPECT_EQ(machine->compute[1].matmul.size(), 8u);
 }
 
@@ -122,6 +123,10 @@ TEST(MachineFile, RefusesImplausibleNumbers) {
                "field 'links[0].latency_seconds' expects 0 to 10 seconds, got -1e-06");
   EXPECT_ERROR(after([](Json &j) { j["links"][0]["latency_seconds"] = 50; }), // microseconds
                "field 'links[0].latency_seconds' expects 0 to 10 seconds, got 50");
+  EXPECT_ERROR(after([](Json &j) { j["links"][0]["exchange_seconds"] = 70; }),
+               "field 'links[0].exchange_seconds' expects 0 to 10 seconds, got 70");
+  EXPECT_ERROR(after([](Json &j) { j["measurement"]["end_over_begin"] = 0; }),
+               "field 'measurement.end_over_begin' expects 0.001 to 1000 times as long, got 0");
   EXPECT_ERROR(after([](Json &j) { j["overheads"]["command_seconds"] = -1; }),
                "field 'overheads.command_seconds' expects 0 to 100000 seconds, got -1");
   EXPECT_ERROR(after([](Json &j) { j["compute"][1]["matmul"][2]["flops_per_second"] = 40; }),

@@ -19,7 +19,7 @@ inline Machine sampleMachine() {
   Machine machine;
   machine.name = "sample";
   machine.measurement =
-      Measurement{"2026-01-02T03:04:05Z",       40, "0.1.0", "oneDNN 2.6.3", 5, 0.01, 1.02,
+      Measurement{"2026-01-02T03:04:05Z",       40, "0.1.0", "oneDNN 2.6.3", 5, 0.01, 1.02, 1.03,
                   {{"ucx", "not measured yet"}}};
   machine.processor = Processor{"Sample Processor", 2, "avx2", {{1, 32768, 1}, {2, 1048576, 2}}};
   for (const int64_t busy : {1, 2}) {
@@ -63,7 +63,8 @@ inline Machine sampleMachine() {
   shm.cold = {{1000, 100, 1e-6}, {1000, 1000, 3e-6}, {100000, 100, 5e-6}, {100000, 1000, 1e-5}};
   machine.transports = {threads, shm};
   machine.interference = {{"threads", 2, "matmul", 1.5, 2}, {"threads", 2, "memory", 3, 4}};
-  machine.links = {{"ethernet", 5e-5, 1.25e8, 7e-5, 1e8, 2e8, 3e9, {{1024, 6e-5}, {1 << 20, 1e-2}}}};
+  machine.links = {
+      {"ethernet", 5e-5, 1.25e8, 7e-5, 1e8, 2e8, 3e9, {{1024, 6e-5}, {1 << 20, 1e-2}}}};
   return machine;
 }
 
