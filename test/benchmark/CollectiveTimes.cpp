@@ -9,7 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "braid/Cost/Machine.h"
-#include "runtime/lib/Calibrate/FasterHalf.h"
+#include "runtime/lib/Calibrate/Statistics.h"
 #include "test/unit/Runtime/ProgramBuilder.h"
 
 #include <nlohmann/json.hpp>

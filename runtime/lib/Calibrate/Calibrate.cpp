@@ -5,6 +5,7 @@
 #include "braid/Runtime/Calibrate.h"
 
 #include "Parts.h"
+#include "Statistics.h"
 #include "braid/Base/StatusMacros.h"
 #include "braid/Runtime/Version.h"
 #include "runtime/lib/Kernels/CpuFeatures.h"
@@ -231,7 +232,7 @@ Result<Calibration> calibrate(const CalibrateOptions &options) {
       return Status();
     });
   }
-  std::vector<double> endOverBegin; // of collectives of ranks with a core each
+  std::vector<double> changes; // of collectives of ranks with a core each, endOverBegin
   size_t next = 0;
   for (const std::string &transport : options.transports)
     for (int64_t ranks : groups)
@@ -239,7 +240,7 @@ Result<Calibration> calibrate(const CalibrateOptions &options) {
                          [&, transport, ranks, one = transports[next++].get()]() -> Status {
                            RETURN_IF_ERROR(one->measureHalf());
                            if (ranks <= cores)
-                             one->addEndOverBegin(endOverBegin);
+                             one->addEndOverBegin(changes);
                            ASSIGN_OR_RETURN(cost::Transport measured,
                                             one->result(result.allReduceErrors.emplace_back()));
                            machine.transports.push_back(std::move(measured));
@@ -268,11 +269,8 @@ Result<Calibration> calibrate(const CalibrateOptions &options) {
   measurement.seconds = secondsSince(begin);
   measurement.foreignCores = meanwhile.cores();
   measurement.medianOverLeast = 1 + spread;
-  if (!endOverBegin.empty()) {
-    const auto middle = endOverBegin.begin() + static_cast<std::ptrdiff_t>(endOverBegin.size() / 2);
-    std::nth_element(endOverBegin.begin(), middle, endOverBegin.end());
-    measurement.endOverBegin = *middle;
-  }
+  if (!changes.empty())
+    measurement.endOverBegin = median(changes);
   measurement.missing["links"] = "`braid calibrate --links` measures them";
   measurement.missing["nccl"] = "GPUs are not measured";
   if (!options.rowKernels)

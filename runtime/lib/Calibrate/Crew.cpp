@@ -4,6 +4,7 @@
 //===----------------------------------------------------------------------===//
 #include "Crew.h"
 
+#include "Statistics.h"
 #include "braid/Base/StatusMacros.h"
 #include "runtime/lib/Kernels/Matmul.h"
 
@@ -90,10 +91,6 @@ Result<Timing> Crew::measure(const Make &make, const Repetitions &repetitions) c
   return Timing{all.front()};
 }
 
-double Crew::spread() const {
-  std::vector<double> sorted = spreads;
-  std::sort(sorted.begin(), sorted.end());
-  return sorted.empty() ? 0 : sorted[sorted.size() / 2];
-}
+double Crew::spread() const { return spreads.empty() ? 0 : median(spreads); }
 
 } // namespace braid::runtime

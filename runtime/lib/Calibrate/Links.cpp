@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 #include "braid/Runtime/Calibrate.h"
 
+#include "Statistics.h"
 #include "braid/Base/StatusMacros.h"
 #include "runtime/lib/Net/Bootstrap.h"
 #include "runtime/lib/Net/Link.h"
@@ -47,11 +48,6 @@ double processorSeconds() {
   timespec time{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
-
-double median(std::vector<double> numbers) {
-  std::sort(numbers.begin(), numbers.end());
-  return numbers[numbers.size() / 2];
 }
 
 /// Durations of one order. What else the machine does only makes it longer, so the shortest counts

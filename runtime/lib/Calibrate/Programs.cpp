@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "Parts.h"
 #include "ProgramWriter.h"
+#include "Statistics.h"
 #include "braid/Base/StatusMacros.h"
 
 #include <algorithm>
@@ -15,12 +16,6 @@
 #include <limits>
 
 namespace braid::runtime {
-
-static double median(std::vector<double> numbers) {
-  const auto half = numbers.begin() + static_cast<std::ptrdiff_t>(numbers.size() / 2);
-  std::nth_element(numbers.begin(), half, numbers.end());
-  return *half;
-}
 
 /// The least time of a run: how long its thread takes to wake up differs by more than the commands
 /// take.

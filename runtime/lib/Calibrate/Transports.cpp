@@ -7,9 +7,9 @@
 // before, and finds the figures with which the schedules take the measured times.
 //
 //===----------------------------------------------------------------------===//
-#include "FasterHalf.h"
 #include "Parts.h"
 #include "ProgramWriter.h"
+#include "Statistics.h"
 #include "braid/Base/StatusMacros.h"
 #include "braid/Cost/ScheduleTime.h"
 #include "braid/Runtime/Calibrate.h"
@@ -188,11 +188,8 @@ public:
   void addEndOverBegin(std::vector<double> &ratios) const {
     for (const auto &[name, ofName] : ofLoads) {
       const auto begin = loadsAtBegin.find(name);
-      if (begin == loadsAtBegin.end() || begin->second == ofName.size())
-        continue;
-      const auto middle = ofName.begin() + static_cast<std::ptrdiff_t>(begin->second);
-      ratios.push_back(meanOfFasterHalf({middle, ofName.end()}) /
-                       std::max(meanOfFasterHalf({ofName.begin(), middle}), 1e-9));
+      if (begin != loadsAtBegin.end() && begin->second < ofName.size())
+        ratios.push_back(endOverBegin(ofName, begin->second));
     }
   }
 

@@ -1,0 +1,46 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// What counts of several times, in calibrations and in the benchmark that compares them. Each
+// expects at least one time.
+//
+//===----------------------------------------------------------------------===//
+#ifndef BRAID_CALIBRATE_STATISTICS_H
+#define BRAID_CALIBRATE_STATISTICS_H
+
+#include <algorithm>
+#include <cstddef>
+#include <numeric>
+#include <vector>
+
+namespace braid::runtime {
+
+/// Of an even number of times, the longer one of the two in the middle.
+inline double median(std::vector<double> times) {
+  const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
+  std::nth_element(times.begin(), middle, times.end());
+  return *middle;
+}
+
+/// The mean of the faster half, rounded up, of the times of loads of a program. What others do only
+/// makes a load slower; its place in the caches, and the cores of the host that a virtual machine
+/// has meanwhile, make it slower or faster by a tenth, so that the least of many would be a rare
+/// one.
+inline double meanOfFasterHalf(std::vector<double> times) {
+  std::sort(times.begin(), times.end());
+  times.resize((times.size() + 1) / 2);
+  return std::accumulate(times.begin(), times.end(), 0.0) / static_cast<double>(times.size());
+}
+
+/// How many times as long loads took from the number `first` on, as those before it did. Both are
+/// at least one.
+inline double endOverBegin(const std::vector<double> &times, size_t first) {
+  const auto at = times.begin() + static_cast<std::ptrdiff_t>(first);
+  return meanOfFasterHalf({at, times.end()}) /
+         std::max(meanOfFasterHalf({times.begin(), at}), 1e-9);
+}
+
+} // namespace braid::runtime
+#endif // BRAID_CALIBRATE_STATISTICS_H

@@ -1,0 +1,28 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#include "runtime/lib/Calibrate/Statistics.h"
+
+#include <gtest/gtest.h>
+
+using namespace braid::runtime;
+
+TEST(Statistics, Median) {
+  EXPECT_EQ(median({3}), 3);
+  EXPECT_EQ(median({9, 1, 5}), 5);
+  EXPECT_EQ(median({9, 1, 5, 2}), 5);
+}
+
+TEST(Statistics, MeanOfFasterHalf) {
+  EXPECT_EQ(meanOfFasterHalf({3}), 3);
+  EXPECT_EQ(meanOfFasterHalf({8, 1, 2}), 1.5);
+  EXPECT_EQ(meanOfFasterHalf({8, 1, 9, 3}), 2);
+}
+
+TEST(Statistics, EndOverBegin) {
+  // A host that stays as it is, and one that takes half as long again; a slow load does not count.
+  EXPECT_EQ(endOverBegin({2, 2, 2, 2}, 2), 1);
+  EXPECT_EQ(endOverBegin({2, 7, 2, 3, 3, 9}, 3), 1.5);
+  EXPECT_EQ(endOverBegin({4, 1}, 1), 0.25);
+}
