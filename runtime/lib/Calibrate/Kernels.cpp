@@ -9,13 +9,14 @@
 //===----------------------------------------------------------------------===//
 #include "LibraryWork.h"
 #include "Parts.h"
+#include "Statistics.h"
 #include "braid/Base/StatusMacros.h"
 #include "braid/Cost/OperationTime.h"
 #include "braid/Program/program_generated.h"
 #include "braid/Runtime/KernelLibrary.h"
 
 #include <algorithm>
-#include <cmath>
+#include <array>
 #include <cstring>
 #include <map>
 #include <numeric>
@@ -118,26 +119,6 @@ size_t kernelMemoryBytes(bool quick) {
          kMiB;
 }
 
-/// The geometric mean over those products of a full grid, n and k in its rows, that are next to one
-/// in one size.
-static double rateOfNeighbours(const std::vector<cost::MatmulPoint> &points, size_t index,
-                               const Sizes &sizes) {
-  const size_t columns = sizes.columns.size(), ofRow = columns * columns;
-  double sum = 0;
-  int count = 0;
-  auto add = [&](size_t at, size_t length, size_t step) {
-    for (const size_t next : {at + 1, at - 1}) // that before the first one is beyond all
-      if (next < length) {
-        sum += std::log(points[index + step * next - step * at].flopsPerSecond);
-        ++count;
-      }
-  };
-  add(index / ofRow, sizes.rows.size(), ofRow);
-  add(index / columns % columns, columns, columns);
-  add(index % columns, columns, 1);
-  return std::exp(sum / count);
-}
-
 Status measureMatmuls(const Crew &crew, bool quick, cost::ComputeRates &rates) {
   const Sizes &s = sizes(quick);
   const size_t floats = kernelMemoryBytes(quick) / kFloat;
@@ -174,9 +155,11 @@ Status measureMatmuls(const Crew &crew, bool quick, cost::ComputeRates &rates) {
   // than products of similar sizes are measured again. Many are, at little cost, as they are small.
   constexpr int kTimes = 2;
   constexpr double kSlower = 0.9;
+  const std::array<size_t, 3> lengths{s.rows.size(), s.columns.size(), s.columns.size()};
+  auto rate = [&](size_t i) { return rates.matmul[i].flopsPerSecond; };
   for (int time = 0; time < kTimes && !quick; ++time)
     for (size_t i : order)
-      if (rates.matmul[i].flopsPerSecond < kSlower * rateOfNeighbours(rates.matmul, i, s))
+      if (rates.matmul[i].flopsPerSecond < kSlower * meanOfNeighbours(lengths, i, rate))
         RETURN_IF_ERROR(measure(rates.matmul[i]));
   return {};
 }

@@ -11,6 +11,8 @@
 #define BRAID_CALIBRATE_STATISTICS_H
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <cstddef>
 #include <numeric>
 #include <vector>
@@ -40,6 +42,24 @@ inline double endOverBegin(const std::vector<double> &times, size_t first) {
   const auto at = times.begin() + static_cast<std::ptrdiff_t>(first);
   return meanOfFasterHalf({at, times.end()}) /
          std::max(meanOfFasterHalf({times.begin(), at}), 1e-9);
+}
+
+/// The geometric mean of the rates that are next to one in a full grid, in one direction. The grid
+/// has two points at least, and `rate` gives that of a number in row-major order.
+template <size_t N, typename Rate>
+double meanOfNeighbours(const std::array<size_t, N> &lengths, size_t index, const Rate &rate) {
+  double logarithms = 0;
+  int count = 0;
+  size_t step = 1;
+  for (size_t d = N; d-- > 0; step *= lengths[d]) {
+    const size_t at = index / step % lengths[d];
+    if (at > 0)
+      logarithms += std::log(rate(index - step));
+    if (at + 1 < lengths[d])
+      logarithms += std::log(rate(index + step));
+    count += static_cast<int>(at > 0) + static_cast<int>(at + 1 < lengths[d]);
+  }
+  return std::exp(logarithms / count);
 }
 
 } // namespace braid::runtime

@@ -26,3 +26,15 @@ TEST(Statistics, EndOverBegin) {
   EXPECT_EQ(endOverBegin({2, 7, 2, 3, 3, 9}, 3), 1.5);
   EXPECT_EQ(endOverBegin({4, 1}, 1), 0.25);
 }
+
+TEST(Statistics, MeanOfNeighbours) {
+  // 2 x 3 x 2; a rate tells its place.
+  const std::array<size_t, 3> lengths{2, 3, 2};
+  auto rate = [](size_t i) { return std::exp2(static_cast<double>(i)); };
+  auto mean = [&](size_t index) { return std::log2(meanOfNeighbours(lengths, index, rate)); };
+  // At a corner (0, 0, 0): 1, 2 and 6; in the middle (0, 1, 1): 2, 1, 5 and 9; at the other corner
+  // (1, 2, 1): 10, 9 and 5.
+  EXPECT_NEAR(mean(0), (1 + 2 + 6) / 3.0, 1e-12);
+  EXPECT_NEAR(mean(3), (2 + 1 + 5 + 9) / 4.0, 1e-12);
+  EXPECT_NEAR(mean(11), (10 + 9 + 5) / 3.0, 1e-12);
+}
