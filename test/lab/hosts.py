@@ -198,23 +198,3 @@ def host_of(name, text):
         if text in (str(host), host_name(host), host_name(host) + "-6", address(host), address6(host)):
             return host
     raise LabError(f"lab '{name}' has no host '{text}': it has {host_name(0)} to {host_name(count - 1)}")
-
-
-def run_agent(name, words):
-    """Takes ssh's command line, [OPTIONS] [USER@]HOST COMMAND..., and gives the command what sshd would: a shell, a small
-    environment, the home directory. Ends with 255 where ssh would."""
-    takes_value = "BbcDEeFIiJLlmOoPpQRSWw"
-    rest = list(words)
-    while rest and rest[0].startswith("-"):
-        option = rest.pop(0)
-        if len(option) == 2 and option[1] in takes_value and rest:
-            rest.pop(0)
-    if len(rest) < 2:
-        raise LabError("the agent expects [OPTIONS] HOST COMMAND...")
-    kept = {key: os.environ[key] for key in ("HOME", "LOGNAME", "USER", "LANG") if key in os.environ}
-    try:
-        host = host_of(name, rest[0].rpartition("@")[2])
-    except LabError as error:
-        raise LabError(f"could not resolve hostname {rest[0]}: {error}") from None
-    kept["PATH"] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-    return enter(name, host, ["/bin/sh", "-c", " ".join(rest[1:])], kept.get("HOME", "/"), kept, relay=False)

@@ -165,7 +165,7 @@ class Keeper:
         (self.folder / "hosts").write_text("127.0.0.1 localhost\n::1 localhost\n" + "".join(
             f"{address(host)} {host_name(host)}\n{address6(host)} {host_name(host)}-6\n" for host in hosts))
         agent = self.folder / "agent"
-        program = [sys.executable, str(pathlib.Path(__file__).resolve().with_name("lab.py")), "agent", self.name]
+        program = [sys.executable, "-S", "-E", str(pathlib.Path(__file__).resolve().with_name("agent.py")), self.name]
         agent.write_text(f'#!/bin/sh\nexec {shlex.join(program)} "$@"\n')
         agent.chmod(0o755)
         if self.shape.share:

@@ -191,14 +191,6 @@ def run_exec(arguments):
                        dict(os.environ), relay=True)
 
 
-def run_agent(arguments):
-    try:
-        return hosts.run_agent(arguments.name, arguments.words)
-    except LabError as error:
-        print(f"agent: {error}", file=sys.stderr)
-        return 255  # as ssh
-
-
 def run_link(arguments):
     tell_keeper(arguments.name, f"link {hosts.host_of(arguments.name, arguments.host)} {arguments.state}")
     return 0
@@ -235,7 +227,7 @@ def main():
         epilog="example:\n  lab.py up mine --hosts 4 --rate 100mbit --share 0.45\n"
                "  lab.py exec mine host0 iperf3 -s -1 & lab.py exec mine host1 iperf3 -c host0\n  lab.py down mine\n\n"
                f"Exit status: {UNAVAILABLE} where this machine cannot have test hosts, with the reason; 1 or 2 for other\n"
-               "errors; exec and agent give their command's.")
+               "errors; exec gives its command's.")
     import encoded  # they import this file
     import layers
     import model
@@ -257,8 +249,6 @@ def main():
     add("link", run_link, "pull the cable of a host, lose what it sends (mute) or what is sent to it (deaf), or put it in again",
         "name", "host").add_argument("state", choices=keeper.LINK_STATES)
     add("off", run_off, "take the power of a host away", "name", "host")
-    add("agent", run_agent, "take ssh's command line; the program agent in a lab's folder calls it", "name").add_argument(
-        "words", nargs=argparse.REMAINDER)
     table.add_arguments(add("table", table.run, "time collectives of Braid, PyTorch and MPI over test hosts and on this one"))
     model.add_arguments(add("model", model.run, "time one model under several plans over test hosts or on this one"))
     encoded.add_arguments(add("encoded", encoded.run, "time all_reduces that travel in fewer bits over test hosts, beside PyTorch with Gloo"))
