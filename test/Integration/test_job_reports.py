@@ -98,6 +98,22 @@ def test_what_was_predicted_of_a_job(hosts, bundle_of, tmp_path):
     assert prediction["run"]["measured_s"] == report["median_run_s"]
     # A run is no shorter than the rank that waits for none.
     assert all(one["least_measured_s"] <= max(report["run_s"]) for one in predicted.values())
+    # Of one run it is what the trace tells, on one clock: from the arrival of a group's last rank, in the mean over ranks.
+    trace_path = tmp_path / "trace.json"
+    run_on(hosts, (1, 2, 1), bundle_of("hierarchical.mlir"), "--machine", machine, "--report", report_path, "--trace", trace_path)
+    report = json.loads(report_path.read_text())
+    error_us = max(rank["clock_error_s"] for rank in report["per_rank"]) * 1e6
+    spans = {}
+    for event in json.loads(trace_path.read_text())["traceEvents"]:
+        if event["ph"] == "X" and event["cat"] == "communication":
+            spans.setdefault(event["args"]["collective"], {})[event["pid"]] = event["ts"], event["ts"] + event["dur"]
+    for one in report["prediction"]["collectives"]:
+        of_ranks = spans[one["identity"]]
+        groups = ((0, 2), (1, 3)) if "/between." in one["identity"] else ((0, 1), (2, 3))
+        last = {rank: max(of_ranks[member][0] for member in group) for group in groups for rank in group}
+        mean = sum(max(0, of_ranks[rank][1] - last[rank]) for rank in range(4)) / 4
+        assert one["measured_s"] * 1e6 == pytest.approx(mean, abs=2 * error_us + 1), one
+        assert one["runs_awake"] in (0, 1)
     # A link that passes at once what a run sends takes less of it, once it has been idle.
     content = json.loads(machine.read_text())
     link = content["links"][0]

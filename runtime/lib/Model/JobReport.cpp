@@ -164,7 +164,7 @@ Result<std::string> Execution::gatherReport() const {
   OrderedJson own = state.report(number);
   addTo(own, state.model->processInfo(clock), nowNs());
   if (state.prediction)
-    own["prediction"] = state.prediction->figures().raw();
+    own["prediction"] = state.prediction->figures().raw(clock);
   const std::string text = own.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
   size_t given = 0;
   auto next = [&]() -> Result<std::string> {

@@ -359,7 +359,8 @@ Status Execution::State::resolve() {
     std::vector<const RankProgram *> all;
     for (const RankProgram &program : programs)
       all.push_back(&program);
-    prediction = std::make_unique<Prediction>(*machine, *times, model->local(), std::move(all));
+    prediction = std::make_unique<Prediction>(*machine, *times, model->local(), std::move(all),
+                                              communicator != nullptr);
   }
   return {};
 }

@@ -9,12 +9,26 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <set>
 
 namespace braid::runtime {
 
 /// More runs than this do not change a median by much.
 static constexpr size_t kMostSamples = 1000;
+/// Of a process of a job, which gives the times of each rank to that of rank 0.
+static constexpr size_t kMostMeetings = 200;
+
+static void keep(std::map<std::string, std::vector<double>> &samples, const std::string &identity,
+                 double seconds) {
+  if (std::vector<double> &ofOne = samples[identity]; ofOne.size() < kMostSamples)
+    ofOne.push_back(seconds);
+}
+
+void PredictionFigures::take(const std::string &identity, const Meetings &ofRun) {
+  const double seconds = secondsOf(ofRun);
+  keep(collectives.samples, identity, seconds);
+  if (std::all_of(ofRun.begin(), ofRun.end(), [](const Meeting &one) { return one.isAwake(); }))
+    keep(awakeSamples, identity, seconds);
+}
 
 /// From the first to the last command of each call, on a rank's compute queue; calls within are
 /// part of it. In the order in which calls begin.
@@ -56,8 +70,9 @@ static void addOperations(const std::vector<CommandSpan> &spans, double ranks,
 }
 
 Prediction::Prediction(const cost::Machine &machine, const CommandTimes &times, RankRange itsRanks,
-                       std::vector<const RankProgram *> itsPrograms)
-    : ranks(itsRanks), programs(std::move(itsPrograms)) {
+                       std::vector<const RankProgram *> itsPrograms, bool isOfJob)
+    : ranks(itsRanks), isOfJob(isOfJob), programs(std::move(itsPrograms)) {
+  its.ranks = static_cast<int64_t>(programs.size());
   its.machine = machine.name;
   its.measuredAt = machine.measurement ? machine.measurement->at : "";
   its.warning = cost::differenceFrom(machine, hostProcessor());
@@ -95,18 +110,9 @@ Prediction::Prediction(const cost::Machine &machine, const CommandTimes &times, 
 void Prediction::add(const Workers &workers) {
   if (!its.notEstimated.empty())
     return;
-  std::map<std::string, double> calls, operations, collectives, ranksOf;
-  auto add = [&](const std::string &identity, double seconds) {
-    collectives[identity] += seconds;
-    ++ranksOf[identity];
-  };
-  /// The ranks of a host have one clock.
-  struct Meeting {
-    int64_t firstArrivalNs = INT64_MAX, lastArrivalNs = 0;
-    int64_t spinNs = 0;          ///< how long its ranks spin at most
-    std::vector<int64_t> endsNs; ///< by rank
-  };
-  std::map<std::pair<std::string, const ProcessGroup *>, Meeting> meetings;
+  std::map<std::string, double> calls, operations;
+  std::map<std::string, std::pair<double, int64_t>> messages; // seconds, and how many
+  std::map<std::string, Meetings> meetings;
   for (size_t r = 0; r < programs.size(); ++r) {
     const Rank &rank = *workers.ranks[ranks.first + static_cast<int64_t>(r)];
     std::vector<CommandSpan> spans;
@@ -125,42 +131,31 @@ void Prediction::add(const Workers &workers) {
         // A send and a recv are told apart from their waits by the transport alone.
         if (isPointToPoint(op->collective.kind)) {
           const CommunicationTimes &times = rank.times.collectives[op->index];
-          add(info.identity(),
-              static_cast<double>(times.communicationNs - times.peerWaitNs) * 1e-9);
+          auto &[seconds, count] = messages[info.identity()];
+          seconds += static_cast<double>(times.communicationNs - times.peerWaitNs) * 1e-9;
+          ++count;
           continue;
         }
-        Meeting &meeting = meetings[{info.identity(), op->collective.group}];
-        meeting.firstArrivalNs = std::min(meeting.firstArrivalNs, span.beginNs);
-        meeting.lastArrivalNs = std::max(meeting.lastArrivalNs, span.beginNs);
         const SpinLimits &spins = workers.control.spins();
-        meeting.spinNs = info.exposedByForm ? spins.idle.ns : spins.events.ns;
-        meeting.endsNs.push_back(span.endNs);
+        const int64_t spinNs = info.exposedByForm ? spins.idle.ns : spins.events.ns;
+        join(meetings[info.identity()], {op->collective.group->ranks.front(),
+                                         span.beginNs,
+                                         span.beginNs,
+                                         spinNs,
+                                         {span.endNs}});
       }
   }
-  // Who waits for longer than it spins sleeps, and wakes up when the last rank has come.
-  std::set<std::string> awake, woken;
-  for (const auto &[which, meeting] : meetings) {
-    const bool sleeps = meeting.lastArrivalNs - meeting.firstArrivalNs > meeting.spinNs;
-    (sleeps ? woken : awake).insert(which.first);
-    for (int64_t end : meeting.endsNs)
-      // A rank that awaits nothing of the last one may have ended before.
-      add(which.first,
-          static_cast<double>(std::max<int64_t>(0, end - meeting.lastArrivalNs)) * 1e-9);
-  }
-  auto keep = [](std::map<std::string, std::vector<double>> &samples, const std::string &identity,
-                 double seconds) {
-    if (std::vector<double> &ofOne = samples[identity]; ofOne.size() < kMostSamples)
-      ofOne.push_back(seconds);
-  };
   for (const auto &[call, seconds] : calls)
     keep(its.calls.samples, call, seconds);
   for (const auto &[operation, seconds] : operations)
     keep(its.operations.samples, operation, seconds);
-  for (const auto &[identity, seconds] : collectives)
-    keep(its.collectives.samples, identity, seconds / ranksOf[identity]);
-  for (const auto &[identity, seconds] : collectives)
-    if (awake.count(identity) > 0 && woken.count(identity) == 0)
-      keep(its.awakeSamples, identity, seconds / ranksOf[identity]);
+  for (const auto &[identity, message] : messages)
+    keep(its.collectives.samples, identity, message.first / static_cast<double>(message.second));
+  for (auto &[identity, ofRun] : meetings)
+    if (!isOfJob)
+      its.take(identity, ofRun);
+    else if (std::vector<Meetings> &runs = its.meetings[identity]; runs.size() < kMostMeetings)
+      runs.push_back(std::move(ofRun));
 }
 
 void Prediction::clear() {
@@ -168,6 +163,7 @@ void Prediction::clear() {
   its.operations.samples.clear();
   its.collectives.samples.clear();
   its.awakeSamples.clear();
+  its.meetings.clear();
 }
 
 } // namespace braid::runtime

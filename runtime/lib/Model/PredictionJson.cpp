@@ -13,6 +13,7 @@
 #include <cmath>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 namespace braid::runtime {
 
@@ -24,7 +25,19 @@ static double median(std::vector<double> numbers) {
   return numbers.size() % 2 != 0 ? numbers[half] : (numbers[half - 1] + numbers[half]) / 2;
 }
 
+/// Makes samples of how ranks met.
+static void condense(PredictionFigures &figures) {
+  for (const auto &[identity, runs] : std::exchange(figures.meetings, {}))
+    for (const Meetings &ofRun : runs)
+      figures.take(identity, ofRun);
+}
+
 Json PredictionFigures::json(double medianRunSeconds, double leastRunSeconds) const {
+  if (!meetings.empty()) { // of a process alone
+    PredictionFigures condensed = *this;
+    condense(condensed);
+    return condensed.json(medianRunSeconds, leastRunSeconds);
+  }
   Json result = {{"machine", machine}};
   if (!measuredAt.empty())
     result["machine_measured_at"] = measuredAt;
@@ -92,15 +105,47 @@ static Json rawOf(const PredictionFigures::Part &part) {
   return entries;
 }
 
-Json PredictionFigures::raw() const {
+/// A run's meetings as lists of numbers: group, first and last arrival, the time that ranks spin,
+/// and ends, all in ns.
+static Json rawOf(const Meetings &meetings, const ClockMap &clock) {
+  Json entries = Json::array();
+  auto ofRankZero = [&](int64_t ns) { return ns + clock.offsetAt(ns); };
+  for (const Meeting &one : meetings) {
+    Json entry = {one.group, ofRankZero(one.firstArrivalNs), ofRankZero(one.lastArrivalNs),
+                  one.spinNs};
+    for (int64_t end : one.endsNs)
+      entry.push_back(ofRankZero(end));
+    entries.push_back(std::move(entry));
+  }
+  return entries;
+}
+
+static Meeting meetingOf(const Json &raw) {
+  const auto numbers = raw.get<std::vector<int64_t>>();
+  Meeting one;
+  one.group = raw.at(0).get<int64_t>();
+  one.firstArrivalNs = raw.at(1).get<int64_t>();
+  one.lastArrivalNs = raw.at(2).get<int64_t>();
+  one.spinNs = raw.at(3).get<int64_t>();
+  one.endsNs.assign(numbers.begin() + 4, numbers.end());
+  return one;
+}
+
+Json PredictionFigures::raw(const ClockMap &clock) const {
+  Json met = Json::object();
+  for (const auto &[identity, runs] : meetings)
+    for (const Meetings &ofRun : runs)
+      met[identity].push_back(rawOf(ofRun, clock));
   return {{"machine", machine},
           {"measured_at", measuredAt},
           {"missing", notEstimated},
           {"warning", warning},
+          {"ranks", ranks},
           {"run_s", runSeconds},
           {"calls", rawOf(calls)},
           {"operations", rawOf(operations)},
-          {"collectives", rawOf(collectives)}};
+          {"collectives", rawOf(collectives)},
+          {"meetings", met}};
 }
 
 /// Adds a process's part, of which there were `before` others.
@@ -123,8 +168,20 @@ static void addTo(PredictionFigures::Part &part, const Json &raw, Combine combin
   }
 }
 
+/// Adds how the ranks of a process met, to the runs that all have.
+static void addTo(std::map<std::string, std::vector<Meetings>> &meetings, const Json &raw) {
+  for (const auto &[identity, runs] : raw.items()) {
+    auto [all, isNew] = meetings.emplace(identity, std::vector<Meetings>(runs.size()));
+    all->second.resize(std::min(all->second.size(), runs.size()));
+    for (size_t run = 0; run < all->second.size(); ++run)
+      for (const Json &one : runs[run])
+        join(all->second[run], meetingOf(one));
+  }
+}
+
 PredictionFigures PredictionFigures::merged(const std::vector<Json> &raw) {
   PredictionFigures result;
+  std::map<std::string, int64_t> ranksOf; // by identity
   for (const Json &one : raw) {
     for (const auto &[field, text] : {std::pair("machine", &result.machine),
                                       {"measured_at", &result.measuredAt},
@@ -133,12 +190,28 @@ PredictionFigures PredictionFigures::merged(const std::vector<Json> &raw) {
       if (text->empty())
         *text = one.at(field).get<std::string>();
     result.runSeconds = std::max(result.runSeconds, one.at("run_s").get<double>());
+    const auto ranks = one.at("ranks").get<int64_t>();
     auto longer = [](double a, double b) { return std::max(a, b); };
     auto shorter = [](double a, double b) { return std::min(a, b); };
     addTo(result.calls, one.at("calls"), longer);
     addTo(result.operations, one.at("operations"), std::plus<double>());
-    addTo(result.collectives, one.at("collectives"), shorter);
+    addTo(result.meetings, one.at("meetings"));
+    for (const Json &entry : one.at("collectives")) {
+      const auto identity = entry.at(0).get<std::string>();
+      if (!one.at("meetings").contains(identity)) {
+        addTo(result.collectives, Json::array({entry}), shorter);
+        continue;
+      }
+      const auto predicted = entry.at(1).get<double>();
+      if (result.collectives.predicted.emplace(identity, 0).second)
+        result.collectives.order.push_back(identity);
+      result.collectives.predicted[identity] += predicted * static_cast<double>(ranks);
+      ranksOf[identity] += ranks;
+    }
   }
+  for (const auto &[identity, count] : ranksOf)
+    result.collectives.predicted[identity] /= static_cast<double>(count);
+  condense(result);
   const auto processes = static_cast<double>(raw.size());
   for (auto &[identity, seconds] : result.operations.predicted) {
     seconds /= processes;

@@ -77,7 +77,7 @@ double sumSeconds() {
   return braid::cost::timeOf(request, *braid::cost::networkOf(*machine, "threads", 2))->seconds;
 }
 
-/// Of a call the longest process counts in each run, of an operation their mean, of a collective
+/// Of a call the longest process counts in each run, of an operation their mean, of a message
 /// the shortest.
 TEST(Prediction, OfSeveralProcesses) {
   auto figures = [](double scale) {
@@ -92,15 +92,15 @@ TEST(Prediction, OfSeveralProcesses) {
     };
     fill(one.calls, "layer");
     fill(one.operations, "matmul up");
-    fill(one.collectives, "sum");
+    fill(one.collectives, "send");
     return one;
   };
   PredictionFigures second = figures(2);
   // What only one has stays as it is.
-  second.collectives.order.push_back("other");
-  second.collectives.predicted["other"] = 5;
-  second.collectives.samples["other"] = {5, 5, 5};
-  const PredictionFigures all = PredictionFigures::merged({figures(1).raw(), second.raw()});
+  second.collectives.order.push_back("recv");
+  second.collectives.predicted["recv"] = 5;
+  second.collectives.samples["recv"] = {5, 5, 5};
+  const PredictionFigures all = PredictionFigures::merged({figures(1).raw({}), second.raw({})});
   EXPECT_EQ(all.machine, "two hosts");
   EXPECT_EQ(all.runSeconds, 16);
   using Samples = std::vector<double>;
@@ -108,10 +108,10 @@ TEST(Prediction, OfSeveralProcesses) {
   EXPECT_EQ(all.calls.samples.at("layer"), (Samples{2, 6, 3}));
   EXPECT_EQ(all.operations.predicted.at("matmul up"), 6);
   EXPECT_EQ(all.operations.samples.at("matmul up"), (Samples{1.5, 4.5, 3}));
-  EXPECT_EQ(all.collectives.order, (std::vector<std::string>{"sum", "other"}));
-  EXPECT_EQ(all.collectives.predicted.at("sum"), 4);
-  EXPECT_EQ(all.collectives.samples.at("sum"), (Samples{1, 3, 3}));
-  EXPECT_EQ(all.collectives.samples.at("other"), (Samples{5, 5, 5}));
+  EXPECT_EQ(all.collectives.order, (std::vector<std::string>{"send", "recv"}));
+  EXPECT_EQ(all.collectives.predicted.at("send"), 4);
+  EXPECT_EQ(all.collectives.samples.at("send"), (Samples{1, 3, 3}));
+  EXPECT_EQ(all.collectives.samples.at("recv"), (Samples{5, 5, 5}));
   const Json report = all.json(20, 16);
   EXPECT_EQ(report["run"]["error"], 16.0 / 20 - 1);
   EXPECT_EQ(report["collectives"][0]["least_measured_s"], 1);
@@ -119,11 +119,54 @@ TEST(Prediction, OfSeveralProcesses) {
   // Before the first run there is nothing to compare.
   PredictionFigures unused = figures(1);
   unused.collectives.samples.clear();
-  EXPECT_TRUE(
-      PredictionFigures::merged({unused.raw(), unused.raw()}).json(0, 0)["collectives"].empty());
+  EXPECT_TRUE(PredictionFigures::merged({unused.raw({}), unused.raw({})})
+                  .json(0, 0)["collectives"]
+                  .empty());
   second.notEstimated = "no figure";
-  EXPECT_EQ(PredictionFigures::merged({figures(1).raw(), second.raw()}).json(20, 16)["missing"],
+  EXPECT_EQ(PredictionFigures::merged({figures(1).raw({}), second.raw({})}).json(20, 16)["missing"],
             "no figure");
+}
+
+/// Collectives of a job are told on rank 0's clock, from the arrival of the last rank of a group.
+TEST(Prediction, OfCollectivesOfSeveralProcesses) {
+  auto process = [](int64_t ranks, double predicted, std::vector<Meetings> runs) {
+    PredictionFigures one;
+    one.ranks = ranks;
+    one.collectives.order = {"sum"};
+    one.collectives.predicted = {{"sum", predicted}};
+    one.meetings["sum"] = std::move(runs);
+    return one;
+  };
+  // Ranks 0 and 1, and ranks 2 and 3, are groups; ranks 1 and 3 are a process whose clock is 1 ms
+  // late. Times are of one clock here, in us.
+  auto us = [](int64_t at) { return at * 1000; };
+  auto met = [&](int64_t group, int64_t arrival, int64_t end, int64_t late) {
+    return Meeting{group, us(arrival - late), us(arrival - late), us(50), {us(end - late)}};
+  };
+  ClockMap late;
+  late.last.offsetNs = us(1000);
+  const PredictionFigures both = PredictionFigures::merged(
+      {process(2, 4, {{met(0, 0, 200, 0), met(2, 0, 40, 0)}, {met(0, 0, 30, 0), met(2, 0, 30, 0)}})
+           .raw({}),
+       process(2, 2,
+               {{met(0, 100, 150, 1000), met(2, 10, 30, 1000)},
+                {met(0, 40, 50, 1000), met(2, 0, 30, 1000)},
+                {met(0, 0, 1, 1000), met(2, 0, 1, 1000)}})
+           .raw(late)});
+  EXPECT_EQ(both.collectives.predicted.at("sum"), 3);
+  // The first run takes (100 + 50 + 30 + 20) / 4, the second (0 + 10 + 30 + 30) / 4, as its rank 0
+  // awaits nothing of rank 1; of the third the first process knows nothing.
+  const std::vector<double> &samples = both.collectives.samples.at("sum");
+  ASSERT_EQ(samples.size(), 2u);
+  EXPECT_NEAR(samples[0], 50e-6, 1e-12);
+  EXPECT_NEAR(samples[1], 17.5e-6, 1e-12);
+  // In the first one, rank 0 waited for longer than it spins.
+  ASSERT_EQ(both.awakeSamples.at("sum").size(), 1u);
+  EXPECT_NEAR(both.awakeSamples.at("sum")[0], 17.5e-6, 1e-12);
+  EXPECT_TRUE(both.meetings.empty());
+  // A process that gives its report alone tells of its own ranks.
+  const Json alone = process(1, 4, {{met(0, 100, 150, 0)}}).json(1, 1);
+  EXPECT_NEAR(alone["collectives"][0]["measured_s"].get<double>(), 50e-6, 1e-12);
 }
 
 } // namespace
