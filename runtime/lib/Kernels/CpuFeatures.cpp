@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <fstream>
+#include <set>
 #include <sstream>
 
 #if defined(__x86_64__)
@@ -108,21 +109,31 @@ bool saves(Saved what) {
   return (low & needed) == needed;
 }
 
+/// The features that the processor and the operating system have. In a virtual machine each
+/// instruction that asks leaves it, so this asks once.
+const std::set<std::string> &featuresOfHost() {
+  static const std::set<std::string> features = [] {
+    const bool saved[] = {saves(none), saves(ymm), saves(zmm), saves(amx)};
+    std::set<std::string> found;
+    for (const FeatureWord &word : kFeatureWords) {
+      const uint32_t value = cpuid(word.leaf, word.subleaf, word.reg);
+      std::istringstream bits(word.bits);
+      int bit;
+      for (std::string name; bits >> bit >> name;)
+        if ((value >> bit & 1) != 0 && saved[registersOf(name)])
+          found.insert(name);
+    }
+    return found;
+  }();
+  return features;
+}
+
 } // namespace
 
 bool hostHasFeature(const std::string &feature) {
   Result<Saved> allowed = allowedRegisters();
-  const Saved registers = registersOf(feature);
-  if (registers > (allowed.ok() ? *allowed : none) || !saves(registers))
-    return false;
-  for (const FeatureWord &word : kFeatureWords) {
-    std::istringstream bits(word.bits);
-    int bit;
-    for (std::string name; bits >> bit >> name;)
-      if (name == feature)
-        return cpuid(word.leaf, word.subleaf, word.reg) >> bit & 1;
-  }
-  return false;
+  return registersOf(feature) <= (allowed.ok() ? *allowed : none) &&
+         featuresOfHost().count(feature) > 0;
 }
 
 const char *hostArchitecture() { return "x86_64"; }

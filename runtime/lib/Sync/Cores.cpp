@@ -19,10 +19,12 @@ std::vector<int> allowedCores() {
   std::vector<cpu_set_t> sets(kMostCores / CPU_SETSIZE);
   const size_t bytes = sets.size() * sizeof(cpu_set_t);
   std::vector<int> cores;
-  if (sched_getaffinity(0, bytes, sets.data()) == 0)
-    for (int core = 0; core < kMostCores; ++core)
-      if (CPU_ISSET_S(core, bytes, sets.data()))
-        cores.push_back(core);
+  if (sched_getaffinity(0, bytes, sets.data()) != 0)
+    return cores;
+  const auto count = static_cast<size_t>(CPU_COUNT_S(bytes, sets.data()));
+  for (int core = 0; cores.size() < count; ++core)
+    if (CPU_ISSET_S(core, bytes, sets.data()))
+      cores.push_back(core);
   return cores;
 }
 
