@@ -79,8 +79,9 @@ def print_errors(rows, sizes):
     print(f"\nerrors: {summary(errors)}", flush=True)
 
 
-def layers(args, folder, ranks, places):
-    """places: name of a place -> a function of a program's path and the report's that runs it there."""
+def layers(args, folder, ranks, places, of_collectives):
+    """places: name of a place -> a function of a program's path and the report's that runs it there. of_collectives: the field of the
+    report with the error of a collective."""
     print(f"\nLayers, medians over {args.rounds} rounds of the least time of 15 runs, {ranks} ranks of one thread\n")
     print("| model | batch x tokens | where | layers, median (largest) | collectives, median | load average |")
     print("| --- | ---: | --- | ---: | ---: | ---: |")
@@ -102,10 +103,8 @@ def layers(args, folder, ranks, places):
             prediction = json.loads((folder / "report.json").read_text())["prediction"]
             if "missing" in prediction:
                 sys.exit(f"predictions: error: {case[0]}: {prediction['missing']}")
-            for kind in ("calls", "collectives"):
+            for kind, field in ("calls", "error_of_least"), ("collectives", of_collectives):
                 for i, one in enumerate(prediction[kind]):
-                    # Clocks of hosts differ by more than short collectives do, so that the least is a matter of luck there.
-                    field = "error_awake" if "hosts" in case[2] and kind == "collectives" else "error_of_least"
                     if one[field] is not None:
                         found.setdefault((case, kind, i), []).append(one[field])
     for case in cases:
@@ -141,7 +140,7 @@ def on_this_host(machine, args, folder):
         layers(args, folder, 2, {
             transport: lambda words, transport=transport: checked(
                 [BIN / "braid-run", *words, "--pin", "--transport", transport, "--machine", machine])
-            for transport in args.transports})
+            for transport in args.transports}, "error_of_least")
 
 
 def on_hosts(machine, args, folder, hosts, rate):
@@ -181,7 +180,9 @@ def on_hosts(machine, args, folder, hosts, rate):
             print(f"\n{hosts} hosts at {rate}, a rank each: measured us (error), load average {os.getloadavg()[0]:.1f}\n")
             print_errors(rows, args.bytes)
         if args.models:
-            layers(args, folder, hosts, {f"{hosts} hosts, {rate}": lambda words: there("braid-run", [*words, "--machine", links])})
+            # Clocks of hosts differ by more than short collectives do, so that the least is a matter of luck there.
+            layers(args, folder, hosts, {f"{hosts} hosts, {rate}": lambda words: there("braid-run", [*words, "--machine", links])},
+                   "error_awake")
 
 
 def main():
