@@ -15,13 +15,14 @@ import test_encoded_collectives as collectives
 from braidtest import ROOT, braid, braid_run
 from clibrary import Runtime, Session, join
 from codec_bounds import bound
+from encoded_cases import program
 
 TRANSPORTS = ["threads", "shm", "ucx"]
 SEED = 8
 
 
 def compiled(folder, cases, ranks):
-    (folder / "module.mlir").write_text(collectives.program(cases, ranks)[0])
+    (folder / "module.mlir").write_text(program(cases, ranks)[0])
     braid("compile", folder / "module.mlir", "-o", folder / "bundle")
     return folder / "bundle"
 
