@@ -3,6 +3,7 @@
 import copy
 import ctypes
 import json
+import lzma
 import os
 import pathlib
 import shutil
@@ -18,6 +19,7 @@ from braidtest import BUILD, ROOT, run
 GPU = ROOT / "test" / "gpu"
 sys.path.insert(0, str(GPU))
 
+import encoded  # noqa: E402
 import plan  # noqa: E402
 import prepare  # noqa: E402
 import results  # noqa: E402
@@ -45,9 +47,17 @@ def prepared(tmp_path_factory):
     done = script(sys.executable, GPU / "prepare.py", "--small", "--models", "minilm,smollm2", "--ranks", 2, "--no-libraries",
                   "--output", folder)
     assert " of 64 MB" in done.stdout
-    for bundle in folder.glob("*/*.braid"):
+    for packed in folder.glob(f"**/*{plan.BUNDLE}"):
+        bundle = unpack(packed, folder.parent)
         run("braid-test-cuda-on-host", bundle, "-o", bundle)
+        packed.write_bytes(lzma.compress(bundle.read_bytes(), preset=0))
     return folder
+
+
+def unpack(packed, folder):
+    bundle = folder / "unpacked.braid"
+    bundle.write_bytes(lzma.decompress(packed.read_bytes()))
+    return bundle
 
 
 def test_models_on_the_null_device(prepared, tmp_path):
@@ -66,8 +76,18 @@ def test_models_on_the_null_device(prepared, tmp_path):
     assert data["copy"]["bytes_per_s"] > 0
     kernels = {entry["model"]: [k["kernel"] for k in entry["kernels"]] for entry in data["kernels"]}
     for model, names in kernels.items():
-        table = json.loads(launches(prepared / model / "tp2.braid"))
+        table = json.loads(launches(unpack(prepared / model / f"tp2{plan.BUNDLE}", tmp_path)))
         assert names == [kernel["symbol"] for kernel in table["kernels"]]
+    assert [(e["model"], e["ranks"], e["way"]) for e in data["encoded"]] == [
+        (model, 2, way) for model in ("encoded-covering", "encoded-sums", "encoded-codecs") for way in plan.WAYS]
+    for entry in data["encoded"]:
+        assert entry["state"] == "measured" and entry["cases"] > 2 and entry["differing"] == 0, entry
+        assert f"{results.describe_encoded(entry)}: 0 of {entry['cases']} results differ\n" in done.stdout
+    cases = json.loads((prepared / plan.CONTENTS).read_text())["encoded"][-1]["cases"]
+    for entry in data["codecs"]:
+        assert [(c["encoding"], c["type"], c["kernel"]) for c in entry["codecs"]] == [
+            (case["encoding"], case["type"], kernel) for case in cases for kernel in ("encode", "decode", "decode_sum")]
+    assert {entry["reason"] for entry in data["sanitizers"]} == {"compute-sanitizer is not there"}
 
 
 def launches(bundle):
@@ -85,7 +105,7 @@ def test_a_wrong_result_is_told(prepared, tmp_path):
         values = np.load(expected)
         values[..., -1] += 0.5
         np.save(expected, values)
-    done = on_null_device(folder, expect=2)
+    done = on_null_device(folder, "--only", "runs", expect=2)
     assert "run: error: something failed; see above" in done.stderr
     data = results.parse((folder / "RESULTS.md").read_text())
     assert not results.succeeded(data)
@@ -96,12 +116,80 @@ def test_a_wrong_result_is_told(prepared, tmp_path):
 def test_a_run_that_ends_early_is_told(prepared, tmp_path):
     folder = tmp_path / "prepared"
     shutil.copytree(prepared, folder)
-    bundle = folder / "smollm2" / "tp2.braid"
-    bundle.write_bytes(bundle.read_bytes()[:-100])
-    on_null_device(folder, expect=2)
-    runs = results.parse((folder / "RESULTS.md").read_text())["runs"]
+    packed = folder / "smollm2" / f"tp2{plan.BUNDLE}"
+    packed.write_bytes(lzma.compress(unpack(packed, tmp_path).read_bytes()[:-100], preset=0))
+    on_null_device(folder, "--only", "runs", expect=2)
+    data = results.parse((folder / "RESULTS.md").read_text())
+    runs = data["runs"]
     states = {(entry["model"], entry["encoding"], entry["state"]) for entry in runs}
     assert states == {("minilm", None, "measured"), ("smollm2", None, "failed"), ("smollm2", plan.QUANTIZED["smollm2", 2], "measured")}
+    assert {entry["reason"] for part in ("encoded", "kernels", "codecs", "sanitizers") for entry in data[part]} == {"--only left it out"}
+
+
+def test_an_archive_that_is_cut_off_is_told(prepared, tmp_path):
+    folder = tmp_path / "prepared"
+    shutil.copytree(prepared, folder)
+    packed = folder / plan.ENCODED_FOLDER / "encoded-sums2" / f"{encoded.PROGRAM}{plan.BUNDLE}"
+    packed.write_bytes(packed.read_bytes()[:-100])
+    on_null_device(folder, "--only", "encoded", expect=2)
+    entries = results.parse((folder / "RESULTS.md").read_text())["encoded"]
+    assert {(entry["model"], entry["state"]) for entry in entries} == {
+        ("encoded-covering", "measured"), ("encoded-sums", "failed"), ("encoded-codecs", "measured")}
+    assert str(packed) in next(entry["reason"] for entry in entries if entry["state"] == "failed")
+
+
+def test_elements_that_differ_are_counted(prepared, tmp_path):
+    folder = tmp_path / "prepared"
+    shutil.copytree(prepared, folder)
+    expected = folder / plan.ENCODED_FOLDER / "encoded-sums2" / encoded.EXPECTED
+    with zipfile.ZipFile(expected) as archive:
+        values = {name: archive.read(name) for name in archive.namelist()}
+    values["y1.npy"] = values["y1.npy"][:-1] + bytes([values["y1.npy"][-1] ^ 1])
+    with zipfile.ZipFile(expected, "w") as archive:
+        for name, value in values.items():
+            archive.writestr(name, value)
+    done = on_null_device(folder, "--only", "encoded", expect=2)
+    program = next(p for p in json.loads((folder / plan.CONTENTS).read_text())["encoded"] if p["name"] == "encoded-sums")
+    case = program["cases"][1]
+    difference = {"case": encoded.describe(case), "elements": 1, "of": case["size"][0] * case["size"][1]}
+    text = (folder / "RESULTS.md").read_text()
+    entries = results.parse(text)["encoded"]
+    assert [entry["differences"] for entry in entries if entry["model"] == "encoded-sums"] == [[difference]] * 3
+    assert sum(entry["differing"] for entry in entries) == 3
+    assert f": FAILED; {difference['case']} in 1 of {difference['of']}" in done.stdout
+    assert f"| encoded-sums on 2 ranks, one GPU | {difference['case']} | 1 of {difference['of']} |" in text
+
+
+SANITIZER = """#!/bin/bash
+# Stands in for compute-sanitizer.
+[[ $1 == --tool && "$3 $4 $5 $6" == "--report-api-errors no --error-exitcode 9" ]] || exit 3
+tool=$2
+shift 6
+"$@" >"$0.out" || exit
+[[ $tool == racecheck ]] && echo "RACECHECK SUMMARY: 0 hazards" || echo "ERROR SUMMARY: 0 errors"
+"""
+
+
+def test_sanitizers(prepared, tmp_path, monkeypatch):
+    stand_in = tmp_path / "compute-sanitizer"
+    stand_in.write_text(SANITIZER)
+    stand_in.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    output = tmp_path / "results.md"
+    on_null_device(prepared, "--only", "sanitizers", "--output", output)
+    entries = results.parse(output.read_text())["sanitizers"]
+    assert [(e["tool"], e["model"], e["ranks"], e["encoding"]) for e in entries] == plan.SANITIZED
+    assert {(e["state"], e["errors"]) for e in entries} == {("measured", 0)}
+    # racecheck runs nothing of a model's own size.
+    assert {e["model"] for e in entries if e["tool"] == "racecheck"} == {*plan.TINY, "encoded-covering", "encoded-sums", "encoded-codecs"}
+
+
+def test_a_time_limit_leaves_the_rest_out(prepared, tmp_path):
+    output = tmp_path / "results.md"
+    on_null_device(prepared, "--time-limit", 1, "--output", output)
+    data = results.parse(output.read_text())
+    reasons = [entry.get("reason") for part in plan.PARTS for entry in data[part]]
+    assert {"--time-limit was over"} <= set(reasons) <= {None, "--time-limit ended it", "--time-limit was over"}
 
 
 def test_nothing_prepared(tmp_path):
@@ -110,7 +198,7 @@ def test_nothing_prepared(tmp_path):
 
 
 def write_contents(folder, **changes):
-    contents = {"format_version": plan.FORMAT_VERSION, "machine": os.uname().machine, "small": True, "models": [], **changes}
+    contents = {"format_version": plan.FORMAT_VERSION, "machine": os.uname().machine, "small": True, "models": [], "tiny": [], "encoded": [], **changes}
     (folder / plan.CONTENTS).write_text(json.dumps(contents))
 
 
@@ -138,6 +226,8 @@ def test_no_gpu(tmp_path):
 @pytest.mark.parametrize("arguments, message", [
     (["prepare.py", "--models", "gpt"], "prepare: error: --models expects some of minilm,smollm2,llama-layer, got 'gpt'\n"),
     (["prepare.py", "--ranks", "3"], "prepare: error: --ranks expects some of 1,2,4, got '3'\n"),
+    (["prepare.py", "--architectures", "sm_80,sm_70"], "prepare: error: --architectures expects some of sm_80,sm_90a,sm_100, got 'sm_70'\n"),
+    (["run.py", "--only", "models"], "argument --only: expects some of runs,encoded,kernels,codecs,sanitizers, got 'models'\n"),
     (["run.py", "--repeat", "0"], "argument --repeat: expects a positive number, got '0'\n"),
 ])
 def test_wrong_options(arguments, message):
@@ -203,7 +293,14 @@ def test_results_of_another_form():
 
     results.check(changed(measure()))
     assert results.parse(results.render(changed(measure())))["runs"][0]["median_run_s"] == 1e-3
+    def measured_codec(d):
+        d["codecs"][0].update(state="measured", copy={"bytes": 1, "seconds": 1, "bytes_per_s": 1}, codecs=[{"encoding": "int8:128"}])
+
     for change, message in [
+        (lambda d: d["encoded"][0].update(state="measured", cases=3, differing=1, differences=[]),
+         "expects each difference of encoded-covering on 2 ranks, one GPU once"),
+        (lambda d: d["codecs"][0].update(state="measured"), "expects 'bytes' of the copy beside the codecs of 512 MiB to be a int, got None"),
+        (measured_codec, "expects 'type' of the codecs of 512 MiB to be a str, got None"),
         (lambda d: d.update(format_version=9), f"expects format_version {plan.FORMAT_VERSION}, got 9"),
         (lambda d: d.pop("runs"), "expects 'runs'"),
         (lambda d: d["runs"][0].update(state="good"), f"expects a state of {of}, got 'good'"),
@@ -224,7 +321,8 @@ def test_results_of_another_form():
 def test_what_counts_as_success():
     data = results.unmeasured("no GPU was at hand")
     assert results.succeeded(data)
-    for name, change in [("runs", {"state": "failed", "reason": "x"}), ("runs", {"state": "measured", "passed": False}),
+    for name, change in [("encoded", {"state": "measured", "differing": 1}), ("codecs", {"state": "failed", "reason": "x"}),
+                         ("runs", {"state": "failed", "reason": "x"}), ("runs", {"state": "measured", "passed": False}),
                          ("kernels", {"state": "failed", "reason": "x"}), ("sanitizers", {"state": "measured", "errors": 2})]:
         wrong = copy.deepcopy(data)
         wrong[name][0].update(change)

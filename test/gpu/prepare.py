@@ -3,6 +3,7 @@
 """Prepares the files that run.py needs on a machine with a GPU. Started by prepare.sh, which says more with --help."""
 import argparse
 import json
+import lzma
 import os
 import pathlib
 import platform
@@ -14,6 +15,7 @@ import tarfile
 
 import numpy as np
 
+import encoded_programs
 import plan
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -57,7 +59,26 @@ def write_inputs(directory, model):
     return sorted(values)
 
 
-def make_model(output, name, model, ranks, architectures):
+class Compiler:
+    """Writes bundles for the architectures, as run.py reads them."""
+    def __init__(self, architectures):
+        self.target = f"cuda:{','.join(architectures)}"
+
+    def __call__(self, module, path, *options):
+        """`path` is without its suffix."""
+        bundle = path.with_name(path.name + ".braid")
+        braid("compile", module, *options, "--target", self.target, "-o", bundle)
+        pack(bundle)
+        bundle.unlink()
+
+
+def pack(bundle):
+    packed = bundle.with_name(bundle.name.removesuffix(".braid") + plan.BUNDLE)
+    packed.write_bytes(lzma.compress(bundle.read_bytes()))
+    return packed
+
+
+def make_model(output, name, model, ranks, compile_bundle):
     """Writes one model's inputs, the CPU's results, and a bundle for each number of ranks."""
     print(f"prepare: {name}", flush=True)
     directory = output / name
@@ -71,7 +92,7 @@ def make_model(output, name, model, ranks, architectures):
         for encoding in plan.encodings(name, count):
             mesh = ["--mesh", f"tp={count}", *(["--quantize", encoding] if encoding else [])]
             variant = plan.variant(count, encoding)
-            braid("compile", module, *mesh, "--target", f"cuda:{','.join(architectures)}", "-o", directory / f"{variant}.braid")
+            compile_bundle(module, directory / variant, *mesh)
             if encoding:
                 braid("run", module, *mesh, "--random-weights", plan.SEED, *given, "--output", directory / f"expected-{variant}")
     module.unlink()
@@ -141,34 +162,41 @@ def size_of(paths):
     return sum(path.stat().st_size for path in paths if path.is_file() and not path.is_symlink())
 
 
+def some_of(option, text, known):
+    chosen = text.split(",")
+    for name in chosen:
+        if name not in known:
+            fail(f"{option} expects some of {','.join(known)}, got '{name}'")
+    return chosen
+
+
 def main():
     parser = argparse.ArgumentParser(prog="prepare.sh")
     parser.add_argument("--output", type=pathlib.Path, default=ROOT / plan.FOLDER)
     parser.add_argument("--small", action="store_true")
     parser.add_argument("--models", default=",".join(plan.MODELS))
     parser.add_argument("--ranks", default=",".join(map(str, plan.RANKS)))
+    parser.add_argument("--architectures", default=",".join(plan.ARCHITECTURES))
     parser.add_argument("--no-libraries", action="store_true")
     args = parser.parse_args()
-    names = args.models.split(",")
-    for name in names:
-        if name not in plan.MODELS:
-            fail(f"--models expects some of {','.join(plan.MODELS)}, got '{name}'")
-    ranks = []
-    for text in args.ranks.split(","):
-        if text not in map(str, plan.RANKS):
-            fail(f"--ranks expects some of {','.join(map(str, plan.RANKS))}, got '{text}'")
-        ranks.append(int(text))
+    names = some_of("--models", args.models, plan.MODELS)
+    ranks = list(map(int, some_of("--ranks", args.ranks, list(map(str, plan.RANKS)))))
+    architectures = some_of("--architectures", args.architectures, plan.ARCHITECTURES)
     if args.output.exists() and not (args.output / plan.CONTENTS).exists() and any(args.output.iterdir()):
         fail(f"{args.output} has other things in it")
     shutil.rmtree(args.output, ignore_errors=True)
     args.output.mkdir(parents=True)
 
     models = plan.SMALL_MODELS if args.small else plan.MODELS
-    architectures = ["sm_90a"] if args.small else ["sm_80", "sm_90a", "sm_100"]
     # Written first, so that an interrupted folder is recognized as ours. run.py reads it after it is complete.
     contents = {"format_version": plan.FORMAT_VERSION, "machine": platform.machine(), "small": args.small, "models": None}
     (args.output / plan.CONTENTS).write_text(json.dumps(contents))
-    contents["models"] = [make_model(args.output, name, models[name], ranks, architectures) for name in names]
+    compile_bundle = Compiler(["sm_90a"] if args.small else architectures)
+    contents["tiny"] = [make_model(args.output, name, model, [plan.TINY_RANKS], compile_bundle) for name, model in plan.TINY.items()
+                        if plan.TINY_RANKS in ranks]
+    contents["encoded"] = [encoded_programs.make(args.output, name, count, args.small, compile_bundle, braid)
+                           for name, count in plan.ENCODED if count in ranks]
+    contents["models"] = [make_model(args.output, name, models[name], ranks, compile_bundle) for name in names]
     if not args.no_libraries:
         archive_libraries(args.output)
     (args.output / plan.CONTENTS).write_text(json.dumps(contents, indent=2) + "\n")
@@ -178,7 +206,7 @@ def main():
     print(f"prepare: {args.output} has {made / 1e6:.1f} MB; with the {tree / 1e6:.1f} MB of the tree "
           f"{(made + tree) / 1e6:.1f} of {LIMIT_MB} MB")
     if made + tree > LIMIT_MB * 1e6:
-        fail(f"expects at most {LIMIT_MB} MB; --models and --ranks make less")
+        fail(f"expects at most {LIMIT_MB} MB; --models, --ranks and --architectures make less")
 
 
 if __name__ == "__main__":

@@ -6,17 +6,21 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 usage() {
   cat <<'END'
-usage: test/gpu/prepare.sh [--output DIR] [--small] [--models LIST] [--ranks LIST] [--no-libraries] [--help]
+usage: test/gpu/prepare.sh [--output DIR] [--small] [--models LIST] [--ranks LIST] [--architectures LIST]
+                           [--no-libraries] [--help]
 
 Installs what is missing, builds, and then writes into build-gpu/ what a machine with a GPU and without LLVM needs beside the
 tree: bundles of MiniLM, SmolLM2 and a layer of LLaMA 3 8B's shapes for 1, 2 and 4 ranks with machine code for sm_80, sm_90a
-and sm_100; inputs; what the CPU computes of them with weights drawn from a seed; and the libraries and headers that the
-runtime is built with. Says how much that is with the tree, and fails beyond 64 MB. No GPU is needed.
+and sm_100; inputs; what the CPU computes of them with weights drawn from a seed; programs of encoded collectives for 2 and 4
+ranks with the interpreter's results; and the libraries and headers that the runtime is built with. Says how much that is with
+the tree, and fails beyond 64 MB. No GPU is needed.
 
   --output DIR     another folder
   --small          tiny models of the same families, for sm_90a only: to test this folder's scripts
   --models LIST    some of minilm,smollm2,llama-layer
   --ranks LIST     some of 1,2,4
+  --architectures LIST
+                   some of sm_80,sm_90a,sm_100: most of the time goes into them
   --no-libraries   no libraries and headers: for a machine that has them, or a runtime that is built
 END
 }
@@ -26,7 +30,7 @@ while [[ $# -gt 0 ]]; do
   case $1 in
     -h | --help) usage; exit 0 ;;
     --small | --no-libraries) args+=("$1"); shift ;;
-    --output | --models | --ranks)
+    --output | --models | --ranks | --architectures)
       [[ $# -gt 1 ]] || { echo "prepare: error: $1 expects a value" >&2; exit 1; }
       args+=("$1" "$2"); shift 2 ;;
     *) echo "prepare: error: unknown argument '$1' (see --help)" >&2; exit 1 ;;

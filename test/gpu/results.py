@@ -11,6 +11,9 @@ RUN_FIELDS = {"relative_l2": float, "allowed_relative_l2": float, "passed": bool
               "runs": int, "bytes_sent_per_rank": int, "exposed_comm_s": float, "peak_memory_bytes": int}
 KERNEL_FIELDS = {"kernel": str, "rows": int, "bytes": int, "seconds": float, "bytes_per_s": float, "of_copy": float}
 COPY_FIELDS = {"bytes": int, "seconds": float, "bytes_per_s": float}
+ENCODED_FIELDS = {"cases": int, "differing": int, "differences": list}
+DIFFERENCE_FIELDS = {"case": str, "elements": int, "of": int}
+CODEC_FIELDS = {"encoding": str, "type": str, "kernel": str, "bytes": int, "seconds": float, "bytes_per_s": float, "of_copy": float}
 COMMAND = "test/gpu/run.sh"
 
 
@@ -20,9 +23,11 @@ def unmeasured(reason, models=tuple(plan.MODELS), ranks=plan.RANKS):
     return {"format_version": plan.FORMAT_VERSION, "date": None, "small": False, "gpus": [], "driver": None, "host": None,
             "copy": dict(nothing),
             "runs": [{**run, **nothing} for run in plan.runs(models, ranks)],
+            "encoded": [{**run, **nothing} for run in plan.encoded(ranks)],
             "kernels": [{"model": model, **nothing} for model in models],
+            "codecs": [{"bytes": size, **nothing} for size in plan.CODECS_BYTES],
             "sanitizers": [{"tool": tool, "model": model, "ranks": count, "encoding": encoding, **nothing}
-                           for model, count, encoding in plan.SANITIZED for tool in plan.SANITIZERS]}
+                           for tool, model, count, encoding in plan.SANITIZED]}
 
 
 class Malformed(Exception):
@@ -49,9 +54,9 @@ def check(data):
 
     expect(isinstance(data, dict) and data.get("format_version") == plan.FORMAT_VERSION,
            f"format_version {plan.FORMAT_VERSION}, got {data.get('format_version')!r}")
-    for name in ("date", "small", "gpus", "driver", "host", "copy", "runs", "kernels", "sanitizers"):
+    for name in ("date", "small", "gpus", "driver", "host", "copy", *plan.PARTS):
         expect(name in data, f"'{name}'")
-    entries = [data["copy"], *data["runs"], *data["kernels"], *data["sanitizers"]]
+    entries = [data["copy"], *(entry for part in plan.PARTS for entry in data[part])]
     if state(data["copy"], "the copy"):
         fields(data["copy"], COPY_FIELDS, "the copy")
     for run in data["runs"]:
@@ -59,12 +64,26 @@ def check(data):
         if state(run, of):
             fields(run, RUN_FIELDS, of)
             expect(run["passed"] == (run["relative_l2"] <= run["allowed_relative_l2"]), f"'passed' of {of} to say what it measured")
+    for entry in data["encoded"]:
+        of = describe_encoded(entry)
+        if state(entry, of):
+            fields(entry, ENCODED_FIELDS, of)
+            expect(entry["differing"] == len(entry["differences"]) <= entry["cases"], f"each difference of {of} once")
+            for difference in entry["differences"]:
+                fields(difference, DIFFERENCE_FIELDS, of)
     for entry in data["kernels"]:
-        of = f"the kernels of {entry.get('model')}"
+        of = describe_kernels(entry)
         if state(entry, of):
             expect(isinstance(entry.get("kernels"), list) and entry["kernels"], f"a list of {of}")
             for kernel in entry["kernels"]:
                 fields(kernel, KERNEL_FIELDS, of)
+    for entry in data["codecs"]:
+        of = describe_codecs(entry)
+        if state(entry, of):
+            fields(entry.get("copy", {}), COPY_FIELDS, f"the copy beside {of}")
+            expect(isinstance(entry.get("codecs"), list) and entry["codecs"], f"a list of {of}")
+            for codec in entry["codecs"]:
+                fields(codec, CODEC_FIELDS, of)
     for entry in data["sanitizers"]:
         if state(entry, entry.get("tool")):
             fields(entry, {"errors": int}, entry["tool"])
@@ -73,8 +92,8 @@ def check(data):
 
 
 def succeeded(data):
-    return all(run["state"] != FAILED and run.get("passed", True) for run in data["runs"]) and all(
-        entry["state"] != FAILED and not entry.get("errors", 0) for entry in [data["copy"], *data["kernels"], *data["sanitizers"]])
+    return all(entry["state"] != FAILED and entry.get("passed", True) and not entry.get("differing", 0) and not entry.get("errors", 0)
+               for entry in [data["copy"], *(entry for part in plan.PARTS for entry in data[part])])
 
 
 def describe_model(entry):
@@ -84,6 +103,18 @@ def describe_model(entry):
 
 def describe_sanitizer(entry):
     return f"{entry['tool']} of {describe_model(entry)}"
+
+
+def describe_encoded(entry):
+    return f"{describe_model(entry)}, {entry['way']}"
+
+
+def describe_kernels(entry):
+    return f"the kernels of {entry['model']}"
+
+
+def describe_codecs(entry):
+    return f"the codecs of {entry['bytes'] / 2**20:g} MiB"
 
 
 def describe(run):
@@ -124,6 +155,23 @@ def render(data):
         for kernel in entry["kernels"]:
             kernels.append([entry["model"], f"`{kernel['kernel']}`", str(kernel["rows"]), f"{kernel['seconds'] * 1e6:.2f}",
                             f"{kernel['bytes_per_s'] / 1e9:.1f}", f"{kernel['of_copy']:.0%}"])
+    encoded, differences = [], []
+    for entry in data["encoded"]:
+        if entry["state"] != MEASURED:
+            encoded.append([describe_model(entry), entry["way"], not_measured(entry), ""])
+            continue
+        encoded.append([describe_model(entry), entry["way"], str(entry["cases"]), str(entry["differing"])])
+        differences += [[describe_encoded(entry), one["case"], f"{one['elements']} of {one['of']}"] for one in entry["differences"]]
+    codecs = []
+    for entry in data["codecs"]:
+        if entry["state"] != MEASURED:
+            codecs.append([describe_codecs(entry), not_measured(entry), *[""] * 5])
+            continue
+        for codec in entry["codecs"]:
+            codecs.append([codec["encoding"], codec["type"], codec["kernel"], str(codec["bytes"]), f"{codec['seconds'] * 1e6:.2f}",
+                           f"{codec['bytes_per_s'] / 1e9:.1f}", f"{codec['of_copy']:.0%}"])
+        codecs.append(["copy", "", "", str(entry["copy"]["bytes"]), f"{entry['copy']['seconds'] * 1e6:.2f}",
+                       f"{entry['copy']['bytes_per_s'] / 1e9:.1f}", ""])
     sanitizers = [[entry["tool"], describe_model(entry),
                    f"{entry['errors']} errors" if entry["state"] == MEASURED else not_measured(entry)]
                   for entry in data["sanitizers"]]
@@ -136,9 +184,16 @@ def render(data):
         "The CPU's results come with the bundles, of quantized collectives those with the same encodings. Times are medians over runs, by "
         "the GPU's clock.\n",
         table(["run", "relative L2", "allowed", "passed", "median ms", "exposed communication ms", "sent per rank MB", "memory MB"], runs),
+        "## Encoded collectives against the interpreter\n",
+        "All ranks are on one GPU. Each case has one result, which is to have the interpreter's bits in every element.\n",
+        table(["program", "way", "cases", "results that differ"], encoded),
+        *([table(["run", "case that differs", "elements"], differences)] if differences else []),
         "## Kernels against a copy within the GPU's memory\n",
         f"Bytes read and written in a second; the copy: {copied}.\n",
         table(["model", "kernel", "rows", "us", "GB/s", "of the copy"], kernels),
+        "## Codecs against a copy within the GPU's memory\n",
+        "Bytes of values and payloads, read and written, and a copy of as many bytes. decode_sum adds the values of four senders.\n",
+        table(["encoding", "values", "kernel", "bytes", "us", "GB/s", "of the copy"], codecs),
         "## compute-sanitizer\n",
         table(["tool", "run", "found"], sanitizers),
         OPENING + json.dumps(data, indent=1) + "\n" + CLOSING])

@@ -5,9 +5,9 @@
 It uses Python's standard library only, since the machine may have nothing else.
 """
 import argparse
-import ctypes
 import datetime
 import json
+import lzma
 import os
 import pathlib
 import platform
@@ -15,242 +15,168 @@ import re
 import shutil
 import subprocess
 import sys
-import sysconfig
-import tarfile
 import tempfile
+import time
 
+import encoded
+import machine
 import plan
 import results
+import runtime_build
+from machine import Error
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BAD_INPUT, CHECK_FAILED = 1, 2
-CMAKE_NEEDED = (3, 25)
 # The runtime itself ends a run without progress after a time limit. This limit is for failures of the runtime.
-RUN_LIMIT_S, SANITIZER_LIMIT_S = 300, 150
-
-
-class Error(Exception):
-    pass
+RUN_LIMIT_S, SANITIZER_LIMIT_S = 300, 90
 
 
 def last_lines(text, count=3):
     return " / ".join(line.strip() for line in text.strip().splitlines()[-count:]) or "no message"
 
 
-# --- the machine
+class NotMeasured(Exception):
+    """Why a step ended without a measurement."""
+    def __init__(self, state, reason):
+        super().__init__(reason)
+        self.fields = {"state": state, "reason": reason}
 
-def find_gpus(cuda_library):
-    """The names of the GPUs, as reported by the driver."""
-    name = cuda_library or "libcuda.so.1"
-    try:
-        driver = ctypes.CDLL(name)
-    except OSError as error:
-        raise Error(f"expects an NVIDIA GPU and its driver on this machine: {error}") from None
-    status = driver.cuInit(0)
-    if status:
-        raise Error(f"expects an NVIDIA GPU and its driver on this machine: cuInit of {name} gave {status}")
-    count, names = ctypes.c_int(), []
-    if driver.cuDeviceGetCount(ctypes.byref(count)) or count.value == 0:
-        raise Error("expects an NVIDIA GPU on this machine: the driver sees none")
-    for ordinal in range(count.value):
-        text = ctypes.create_string_buffer(256)
-        driver.cuDeviceGetName(text, len(text) - 1, ordinal)
-        names.append(text.value.decode())
-    return names
-
-
-def driver_version():
-    try:
-        management = ctypes.CDLL("libnvidia-ml.so.1")
-    except OSError:
-        return "unknown: libnvidia-ml.so.1 is not there"
-    text = ctypes.create_string_buffer(96)
-    if management.nvmlInit_v2() or management.nvmlSystemGetDriverVersion(text, len(text)):
-        return "unknown: NVML does not say"
-    return text.value.decode()
-
-
-def host():
-    cpu = platform.machine()
-    try:
-        found = re.search(r"^model name\s*:\s*(.+)$", pathlib.Path("/proc/cpuinfo").read_text(), re.M)
-        cpu = found[1] if found else cpu
-    except OSError:
-        pass
-    return {"cpu": cpu, "cores": os.cpu_count()}
-
-
-def library_folders(names):
-    """The folders of a toolkit and of Python packages that contain the first of `names`; none if the loader finds
-    it."""
-    for name in names:
-        try:
-            ctypes.CDLL(name)
-            return []
-        except OSError:
-            pass
-    roots = [pathlib.Path(os.environ[variable]) for variable in ("CUDA_HOME", "CUDA_PATH") if os.environ.get(variable)]
-    roots.append(pathlib.Path("/usr/local/cuda"))
-    folders = [root / part for root in roots for part in ("lib64", "targets/x86_64-linux/lib")]
-    packages = {sysconfig.get_path("purelib"), *sys.path}
-    for package in sorted(filter(None, packages)):
-        folders += sorted(pathlib.Path(package).glob("nvidia/*/lib"))
-    for name in names:
-        for folder in folders:
-            if (folder / name).exists():
-                return [str(folder)]
-    return None
-
-
-# --- the runtime
-
-def tool_version(program, pattern):
-    done = subprocess.run([program, "--version"], capture_output=True, text=True)
-    found = re.search(pattern, done.stdout)
-    if not found:
-        raise Error(f"'{program} --version' does not say its version")
-    return tuple(map(int, found.groups()))
-
-
-def first_program(names, what):
-    for name in names:
-        path = shutil.which(name)
-        if path:
-            return path
-    raise Error(f"expects {what}: none of {', '.join(names)} is there")
-
-
-def call(command, what):
-    print("$ " + " ".join(map(str, command)), flush=True)
-    done = subprocess.run(list(map(str, command)), cwd=ROOT, stdin=subprocess.DEVNULL)
-    if done.returncode:
-        raise Error(f"{what} ended with status {done.returncode}; see above")
-
-
-def unpack(prepared, build):
-    """Unpacks the prepared libraries and returns their folder, or None if the libraries of this machine are to be
-    used."""
-    archive = prepared / (plan.LIBRARIES + ".tar.xz")
-    if not archive.exists():
-        return None
-    target = build / plan.LIBRARIES
-    shutil.rmtree(target, ignore_errors=True)
-    build.mkdir(parents=True, exist_ok=True)
-    with tarfile.open(archive) as opened:
-        opened.extractall(build)
-    return target
-
-
-def configure_command(build, libraries):
-    """The command for the preset `runtime`, with the compiler and the libraries of this machine."""
-    cmake = first_program(["cmake"], "CMake")
-    version = tool_version(cmake, r"version (\d+)\.(\d+)")
-    if version < CMAKE_NEEDED:
-        raise Error("expects CMake %d.%d or newer, got %d.%d" % (CMAKE_NEEDED + version))
-    cxx = os.environ.get("CXX") or first_program(["g++", "clang++"], "a C++ compiler")
-    cc = os.environ.get("CC") or first_program(["gcc", "clang"], "a C compiler")
-    command = [cmake, "--preset", "runtime", "-S", ROOT, "-B", build, "-G", "Ninja" if shutil.which("ninja") else "Unix Makefiles",
-               f"-DCMAKE_C_COMPILER={cc}", f"-DCMAKE_CXX_COMPILER={cxx}", "-DCMAKE_C_COMPILER_LAUNCHER=",
-               "-DCMAKE_CXX_COMPILER_LAUNCHER=", "-DBRAID_BUILD_TESTS=OFF", "-DBRAID_WERROR=OFF"]
-    if libraries:
-        # The packed libraries come before those of this machine. -rpath-link resolves their own dependencies at link
-        # time. At run time these are found through an RPATH instead of a RUNPATH, which covers indirect dependencies
-        # too, and instead of LD_LIBRARY_PATH, which other programs of this machine would also use.
-        linking = f"-Wl,-rpath-link,{libraries}/lib -Wl,--disable-new-dtags"
-        command += [f"-DCMAKE_PREFIX_PATH={libraries}", f"-DOPENSSL_ROOT_DIR={libraries}", f"-DFLATC={libraries}/bin/flatc",
-                    f"-DCMAKE_CXX_FLAGS=-isystem {libraries}/include", f"-DCMAKE_EXE_LINKER_FLAGS={linking}",
-                    f"-DCMAKE_SHARED_LINKER_FLAGS={linking}"]
-    return command
-
-
-def build_runtime(build, libraries):
-    call(configure_command(build, libraries), "configuring the runtime")
-    call(["cmake", "--build", build, "--parallel", os.cpu_count() or 1, "--target", "braid-run", "BraidCudaBenchmark"],
-         "building the runtime")
-
-
-# --- measurements
 
 class Runner:
-    def __init__(self, args, models, gpus, env):
-        self.args, self.models, self.gpus, self.env = args, models, gpus, env
+    def __init__(self, args, contents, gpus, env, scratch):
+        self.args, self.gpus, self.env, self.scratch = args, gpus, env, scratch
+        self.models = {model["name"]: model for model in [*contents["models"], *contents["tiny"]]}
+        self.encoded = {(program["name"], program["ranks"]): program for program in contents["encoded"]}
         self.extra = ["--cuda-library", args.cuda_library] if args.cuda_library else []
+        self.end = time.monotonic() + args.time_limit if args.time_limit else None
 
-    def command(self, model, ranks, encoding, *options):
+    def seconds_left(self):
+        return float("inf") if self.end is None else self.end - time.monotonic()
+
+    def program(self, name, *options):
+        return [*map(str, [self.args.build / "bin" / name, *options]), *self.extra]
+
+    def bundle(self, path):
+        """The unpacked bundle of a path without suffix."""
+        unpacked = self.scratch / ("-".join(path.relative_to(self.args.prepared).parts) + ".braid")
+        if not unpacked.exists():
+            packed = path.with_name(path.name + plan.BUNDLE)
+            try:
+                unpacked.write_bytes(lzma.decompress(packed.read_bytes()))
+            except (OSError, lzma.LZMAError) as error:
+                raise NotMeasured(results.FAILED, f"{packed}: {error}") from None
+        return unpacked
+
+    def model_command(self, model, ranks, encoding, *options):
         folder = self.args.prepared / model["name"]
         variant = plan.variant(ranks, encoding)
         expected = folder / (f"expected-{variant}" if encoding else "expected")
-        command = [self.args.build / "bin" / "braid-run", folder / f"{variant}.braid", "--target", "cuda",
-                   "--random-weights", model["seed"], *self.extra]
+        command = [self.bundle(folder / variant), "--target", "cuda", "--random-weights", model["seed"]]
         for name in model["inputs"]:
             command += ["--input", f"{name}={folder / 'inputs' / name}.npy"]
         for name in model["expected"]:
             command += ["--check", expected / name]
-        return [*map(str, command), *map(str, options)]
+        return self.program("braid-run", *command, *options)
 
-    def call(self, command, limit):
+    def encoded_folder(self, program):
+        return self.args.prepared / plan.ENCODED_FOLDER / f"{program['name']}{program['ranks']}"
+
+    def encoded_command(self, program, *options):
+        folder = self.encoded_folder(program)
+        return self.program("braid-run", self.bundle(folder / encoded.PROGRAM), "--target", "cuda", *encoded.arguments(folder, program["inputs"]),
+                            *options)
+
+    def call(self, command, limit, late=results.FAILED):
+        """`late`: the state of a step that takes longer than `limit`."""
+        left = self.seconds_left()
         try:
-            return subprocess.run(command, capture_output=True, text=True, errors="replace", env=self.env, timeout=limit,
+            done = subprocess.run(command, capture_output=True, text=True, errors="replace", env=self.env, timeout=min(limit, left),
                                   stdin=subprocess.DEVNULL)
         except subprocess.TimeoutExpired:
-            return None
+            if left < limit:
+                raise NotMeasured(results.UNMEASURED, "--time-limit ended it") from None
+            raise NotMeasured(late, f"still running after {limit} s") from None
+        if "the bundle has no kernels for" in done.stderr:
+            raise NotMeasured(results.UNMEASURED, last_lines(done.stderr, 1))
+        return done
 
-    def run(self, run):
-        """Returns the fields for the result of `run`."""
-        model = self.models[run["model"]]
-        if run["transport"] == "nccl" and len(self.gpus) < run["ranks"]:
-            return {"state": results.UNMEASURED, "reason": f"expects {run['ranks']} GPUs, this machine has {len(self.gpus)}"}
-        with tempfile.TemporaryDirectory() as folder:
-            report = pathlib.Path(folder) / "report.json"
-            options = ["--transport", run["transport"], "--warmup", 3, "--repeat", self.args.repeat, "--report", report]
-            command = self.command(model, run["ranks"], run["encoding"], *options, *(["--cuda-graph"] if run["graph"] else []))
-            done = self.call(command, RUN_LIMIT_S)
-            if done is None:
-                return {"state": results.FAILED, "reason": f"still running after {RUN_LIMIT_S} s"}
-            if done.returncode not in (0, CHECK_FAILED) or not report.exists():
-                return {"state": results.FAILED, "reason": f"ended with status {done.returncode}: {last_lines(done.stderr)}"}
-            measured = json.loads(report.read_text())
+    def run(self, entry):
+        """Returns the fields for the result of a run of a model."""
+        model = self.models[entry["model"]]
+        if entry["transport"] == "nccl" and len(self.gpus) < entry["ranks"]:
+            raise NotMeasured(results.UNMEASURED, f"expects {entry['ranks']} GPUs, this machine has {len(self.gpus)}")
+        report = self.scratch / "report.json"
+        report.unlink(missing_ok=True)
+        options = ["--transport", entry["transport"], "--warmup", 3, "--repeat", self.args.repeat, "--report", report,
+                   *(["--cuda-graph"] if entry["graph"] else [])]
+        done = self.call(self.model_command(model, entry["ranks"], entry["encoding"], *options), RUN_LIMIT_S)
+        if done.returncode not in (0, CHECK_FAILED) or not report.exists():
+            raise NotMeasured(results.FAILED, f"ended with status {done.returncode}: {last_lines(done.stderr)}")
+        measured = json.loads(report.read_text())
         worst = max(measured["checks"], key=lambda c: c["relative_l2"] / c["allowed_relative_l2"])
-        return {"state": results.MEASURED, "passed": all(c["passed"] for c in measured["checks"]), "runs": self.args.repeat,
+        return {"passed": all(c["passed"] for c in measured["checks"]), "runs": self.args.repeat,
                 **{name: worst[name] for name in ("relative_l2", "allowed_relative_l2")},
                 **{name: measured[name] for name in ("median_run_s", "min_run_s", "bytes_sent_per_rank", "exposed_comm_s",
                                                      "peak_memory_bytes")}}
 
-    def kernels(self, name):
+    def run_encoded(self, entry):
+        program = self.encoded[entry["model"], entry["ranks"]]
+        output = self.scratch / "results"
+        shutil.rmtree(output, ignore_errors=True)
+        done = self.call(self.encoded_command(program, "--transport", "threads", *plan.WAYS[entry["way"]], "--output", output), RUN_LIMIT_S)
+        if done.returncode:
+            raise NotMeasured(results.FAILED, f"ended with status {done.returncode}: {last_lines(done.stderr)}")
+        differences = encoded.compare(self.encoded_folder(program), program["cases"], output)
+        return {"cases": len(program["cases"]), "differing": len(differences), "differences": differences}
+
+    def benchmark(self, bundle, *options):
+        done = self.call(self.program("BraidCudaBenchmark", bundle, *options), RUN_LIMIT_S)
+        if done.returncode:
+            raise NotMeasured(results.FAILED, f"ended with status {done.returncode}: {last_lines(done.stderr)}")
+        return json.loads(done.stdout)
+
+    def kernels(self, entry):
         """Measures the kernels of a model on one rank, and the copy that they are compared with."""
-        model = self.models[name]
-        command = [self.args.build / "bin" / "BraidCudaBenchmark", self.args.prepared / name / f"tp{model['ranks'][0]}.braid",
-                   "--bytes", self.args.kernel_bytes, *self.extra]
-        done = self.call(list(map(str, command)), RUN_LIMIT_S)
-        if done is None or done.returncode:
-            reason = f"still running after {RUN_LIMIT_S} s" if done is None else last_lines(done.stderr)
-            return {"state": results.FAILED, "reason": reason}, None
-        measured = json.loads(done.stdout)
-        return {"state": results.MEASURED, "kernels": measured["kernels"]}, {"state": results.MEASURED, **measured["copy"]}
+        model = self.models[entry["model"]]
+        bundle = self.bundle(self.args.prepared / model["name"] / plan.variant(model["ranks"][0], None))
+        measured = self.benchmark(bundle, "--bytes", self.args.kernel_bytes)
+        return {"kernels": measured["kernels"], "copy": measured["copy"]}
+
+    def codecs(self, entry):
+        if plan.CODECS_PROGRAM not in self.encoded:
+            raise NotMeasured(results.UNMEASURED, "%s on %d ranks was not prepared" % plan.CODECS_PROGRAM)
+        program = self.encoded[plan.CODECS_PROGRAM]
+        codecs = [word for case in program["cases"] for word in ("--codec", f"{case['encoding']}={case['type']}")]
+        bundle = self.bundle(self.encoded_folder(program) / encoded.PROGRAM)
+        measured = self.benchmark(bundle, "--bytes", min(entry["bytes"], self.args.kernel_bytes), *codecs)
+        return {"codecs": measured["codecs"], "copy": measured["copy"]}
 
     def sanitizer(self, entry):
         name, ranks, encoding = entry["model"], entry["ranks"], entry["encoding"]
         program = shutil.which("compute-sanitizer")
         if not program:
-            return {"state": results.UNMEASURED, "reason": "compute-sanitizer is not there"}
-        if name not in self.models or ranks not in self.models[name]["ranks"]:
-            return {"state": results.UNMEASURED, "reason": f"{name} on {ranks} ranks was not prepared"}
-        command = [program, "--tool", entry["tool"], "--error-exitcode", "9",
-                   *self.command(self.models[name], ranks, encoding, "--time-limit", 0)]
-        done = self.call(command, SANITIZER_LIMIT_S)
-        if done is None:
-            return {"state": results.UNMEASURED, "reason": f"still running after {SANITIZER_LIMIT_S} s"}
+            raise NotMeasured(results.UNMEASURED, "compute-sanitizer is not there")
+        if (name, ranks) in self.encoded:
+            command = self.encoded_command(self.encoded[name, ranks], "--time-limit", 0)
+        elif name in self.models and ranks in self.models[name]["ranks"]:
+            command = self.model_command(self.models[name], ranks, encoding, "--time-limit", 0)
+        else:
+            raise NotMeasured(results.UNMEASURED, f"{name} on {ranks} ranks was not prepared")
+        # Calls of the driver that fail are no errors here: the runtime asks for a function's parameters until the driver says that
+        # there are no more, and a failure that matters ends the run anyway.
+        command = [program, "--tool", entry["tool"], "--report-api-errors", "no", "--error-exitcode", "9", *command]
+        done = self.call(command, SANITIZER_LIMIT_S, late=results.UNMEASURED)
         said = done.stdout + done.stderr
         # compute-sanitizer's message when the machine does not give it access to the GPU, which is no fault of the
         # program.
         if "Device not supported" in said:
-            return {"state": results.UNMEASURED, "reason": "compute-sanitizer does not run here: Device not supported"}
+            raise NotMeasured(results.UNMEASURED, "compute-sanitizer does not run here: Device not supported")
         found = re.search(r"(?:ERROR|RACECHECK) SUMMARY: (\d+)", said)
         if not found:
-            return {"state": results.FAILED, "reason": f"ended with status {done.returncode}: {last_lines(said)}"}
+            raise NotMeasured(results.FAILED, f"ended with status {done.returncode}: {last_lines(said)}")
         if done.returncode not in (0, 9):
-            return {"state": results.FAILED, "reason": f"the run ended with status {done.returncode}: {last_lines(done.stderr)}"}
-        return {"state": results.MEASURED, "errors": int(found[1])}
+            raise NotMeasured(results.FAILED, f"the run ended with status {done.returncode}: {last_lines(done.stderr)}")
+        return {"errors": int(found[1])}
 
 
 def read_contents(prepared):
@@ -265,51 +191,74 @@ def read_contents(prepared):
     return contents
 
 
-def measure(args):
-    contents = read_contents(args.prepared)
-    # Checked before the build, which takes minutes.
-    gpus = find_gpus(args.cuda_library)
+def find_libraries(args):
+    """The environment in which the runtime finds cuBLASLt and NCCL."""
     env = dict(os.environ)
     if not args.cuda_library:
-        blas, nccl = library_folders(["libcublasLt.so.13", "libcublasLt.so.12"]), library_folders(["libnccl.so.2"])
+        blas, nccl = machine.library_folders(["libcublasLt.so.13", "libcublasLt.so.12"]), machine.library_folders(["libnccl.so.2"])
         if blas is None:
             raise Error("expects cuBLASLt: no libcublasLt.so.13 or libcublasLt.so.12 where the loader, CUDA_HOME, /usr/local/cuda "
                         "and this Python's packages have their libraries")
         env["LD_LIBRARY_PATH"] = os.pathsep.join([*blas, *(nccl or []), *filter(None, [env.get("LD_LIBRARY_PATH")])])
+    return env
+
+
+def said_of(entry):
+    if entry["state"] != results.MEASURED:
+        return f"{entry['state']}: {entry['reason']}"
+    if "relative_l2" in entry:
+        return (f"relative L2 {entry['relative_l2']:.2e}, allowed {entry['allowed_relative_l2']:.0e}"
+                f"{'' if entry['passed'] else ': FAILED'}; median {entry['median_run_s'] * 1e3:.3f} ms")
+    if "differing" in entry:
+        return "; ".join([f"{entry['differing']} of {entry['cases']} results differ{': FAILED' if entry['differing'] else ''}",
+                          *(f"{one['case']} in {one['elements']} of {one['of']}" for one in entry["differences"])])
+    return f"{entry['errors']} errors" if "errors" in entry else entry["state"]
+
+
+def measure(args):
+    contents = read_contents(args.prepared)
+    # Checked before the build, which takes minutes.
+    gpus = machine.find_gpus(args.cuda_library)
+    env = find_libraries(args)
     if args.build is None:
         args.build = ROOT / "build-gpu-runtime"
-        build_runtime(args.build, unpack(args.prepared, args.build))
+        runtime_build.build_runtime(args.build, runtime_build.unpack(args.prepared, args.build))
 
-    models = {model["name"]: model for model in contents["models"]}
     ranks = sorted({count for model in contents["models"] for count in model["ranks"]})
-    data = results.unmeasured("was not reached", tuple(models), ranks)
+    data = results.unmeasured("was not reached", tuple(model["name"] for model in contents["models"]), ranks)
     data.update(date=datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC"), small=contents["small"],
-                gpus=gpus, driver=driver_version(), host=host())
-    runner = Runner(args, models, gpus, env)
+                gpus=gpus, driver=machine.driver_version(), host=machine.host())
 
-    def record(entry, fields, what):
+    def record(entry, fields):
         for name in ("state", "reason"):
             entry.pop(name, None)
-        entry.update(fields)
-        said = entry["state"] + (f": {entry['reason']}" if "reason" in entry else "")
-        if entry["state"] == results.MEASURED and "relative_l2" in entry:
-            said = (f"relative L2 {entry['relative_l2']:.2e}, allowed {entry['allowed_relative_l2']:.0e}"
-                    f"{'' if entry['passed'] else ': FAILED'}; median {entry['median_run_s'] * 1e3:.3f} ms")
-        elif entry["state"] == results.MEASURED and "errors" in entry:
-            said = f"{entry['errors']} errors"
-        print(f"{what}: {said}", flush=True)
-        # Written after each step, so that known results are kept whatever happens next.
-        args.output.write_text(results.render(data))
+        entry.update({"state": results.MEASURED, **fields})
 
-    for run in data["runs"]:
-        record(run, runner.run(run), results.describe(run))
-    for entry in data["kernels"]:
-        fields, copy = runner.kernels(entry["model"])
-        record(entry, fields, f"kernels of {entry['model']}")
-        if copy and data["copy"]["state"] != results.MEASURED:
-            record(data["copy"], copy, "copy within the GPU's memory")
-    for entry in data["sanitizers"]:
-        record(entry, runner.sanitizer(entry), results.describe_sanitizer(entry))
+    with tempfile.TemporaryDirectory() as scratch:
+        runner = Runner(args, contents, gpus, env, pathlib.Path(scratch))
+        steps = {"runs": (runner.run, results.describe), "encoded": (runner.run_encoded, results.describe_encoded),
+                 "kernels": (runner.kernels, results.describe_kernels), "codecs": (runner.codecs, results.describe_codecs),
+                 "sanitizers": (runner.sanitizer, results.describe_sanitizer)}
+        for part in plan.PARTS:
+            step, describe = steps[part]
+            for entry in data[part]:
+                if part not in args.only:
+                    record(entry, {"state": results.UNMEASURED, "reason": "--only left it out"})
+                    continue
+                try:
+                    if runner.seconds_left() <= 0:
+                        raise NotMeasured(results.UNMEASURED, "--time-limit was over")
+                    fields = step(entry)
+                except NotMeasured as why:
+                    fields = why.fields
+                # The copy is the same beside the kernels of all models.
+                if part == "kernels" and "copy" in fields:
+                    record(data["copy"], fields.pop("copy"))
+                record(entry, fields)
+                print(f"{describe(entry)}: {said_of(entry)}", flush=True)
+                # Written after each step, so that known results are kept whatever happens next.
+                args.output.write_text(results.render(data))
+    args.output.write_text(results.render(data))
     print(f"run: wrote {args.output}")
     if not results.succeeded(data):
         print("run: error: something failed; see above", file=sys.stderr)
@@ -323,12 +272,22 @@ def positive(text):
     return int(text)
 
 
+def parts(text):
+    chosen = text.split(",")
+    for part in chosen:
+        if part not in plan.PARTS:
+            raise argparse.ArgumentTypeError(f"expects some of {','.join(plan.PARTS)}, got '{part}'")
+    return chosen
+
+
 def main():
     parser = argparse.ArgumentParser(prog="run.sh")
     parser.add_argument("--prepared", type=pathlib.Path, default=ROOT / plan.FOLDER)
     parser.add_argument("--build", type=pathlib.Path)
     parser.add_argument("--output", type=pathlib.Path)
     parser.add_argument("--repeat", type=positive, default=20)
+    parser.add_argument("--only", type=parts, default=plan.PARTS)
+    parser.add_argument("--time-limit", type=positive)
     parser.add_argument("--kernel-bytes", type=positive, default=512 << 20, help=argparse.SUPPRESS)
     parser.add_argument("--cuda-library", help=argparse.SUPPRESS)
     args = parser.parse_args()
