@@ -23,6 +23,7 @@ import encoded  # noqa: E402
 import plan  # noqa: E402
 import prepare  # noqa: E402
 import results  # noqa: E402
+import runtime_build  # noqa: E402
 
 
 def script(*command, expect=0):
@@ -260,6 +261,26 @@ def test_libraries_are_all_that_the_build_looks_for(tmp_path):
     for path in map(pathlib.Path, filter(lambda word: word.startswith("/usr/include/"), done.stdout.split())):
         parts = [part for part in path.relative_to("/usr/include").parts if not part.endswith("-linux-gnu")]
         assert not any(pathlib.Path(parts[0]).match(pattern) for pattern in prepare.HEADERS), path
+
+
+def test_packed_programs_need_nothing_else(prepared, tmp_path):
+    """They run with what is in their folder, and glibc."""
+    folder = tmp_path / "prepared"
+    shutil.copytree(prepared, folder)
+    prepare.archive(folder, plan.PROGRAMS_FOLDER, prepare.collect_programs, preset=0)
+    contents = json.loads((folder / plan.CONTENTS).read_text())
+    glibc = os.confstr("CS_GNU_LIBC_VERSION").split()[1]
+    unpacked = runtime_build.get_runtime(folder, {**contents, "glibc": glibc}, tmp_path / "build")
+    for program in plan.PROGRAMS:
+        loaded = subprocess.run(["ldd", unpacked / "lib" / program], capture_output=True, text=True, check=True,
+                                env={"LD_LIBRARY_PATH": str(unpacked / "lib")}).stdout
+        for line in loaded.splitlines():
+            name, _, path = line.strip().partition(" => ")
+            assert not path or path.startswith(str(unpacked)) or prepare.GLIBC.match(name), line
+    on_null_device(folder, "--only", "encoded,kernels", "--build", unpacked)
+    with pytest.raises(runtime_build.Error) as told:
+        runtime_build.get_runtime(folder, {**contents, "glibc": "9.1"}, tmp_path / "build")
+    assert str(told.value).startswith(f"expects glibc 9.1 or newer for the prepared programs, got {glibc}: ")
 
 
 # --- format of the results

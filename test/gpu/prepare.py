@@ -23,6 +23,13 @@ BUILD = pathlib.Path(os.environ.get("BRAID_BUILD_DIR", ROOT / "build"))
 LIMIT_MB = 64
 # Libraries that every machine with a compiler has, and whose own versions it must use.
 SYSTEM_LIBRARIES = re.compile(r"(ld-linux.*|lib(c|m|dl|rt|pthread|stdc\+\+|gcc_s)\.so.*)$")
+# Programs that were linked with these run with newer ones, which come with the system and its loader.
+GLIBC = re.compile(r"(ld-linux.*|lib(c|m|dl|rt|pthread)\.so.*)$")
+WRAPPER = """#!/bin/sh
+# The libraries are for this program alone: others of this machine have their own.
+here=$(cd "$(dirname "$0")/.." && pwd)
+LD_LIBRARY_PATH=$here/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} exec "$here/lib/NAME" "$@"
+"""
 # Headers as the runtime's build finds them. Folders with machine-dependent headers come after the plain ones.
 HEADERS = ("CLI", "dnnl*", "flatbuffers", "nlohmann", "oneapi", "openssl", "zip.h", "zipconf.h")
 CMAKE_PACKAGES = ("CLI11", "nlohmann_json")
@@ -68,14 +75,8 @@ class Compiler:
         """`path` is without its suffix."""
         bundle = path.with_name(path.name + ".braid")
         braid("compile", module, *options, "--target", self.target, "-o", bundle)
-        pack(bundle)
+        path.with_name(path.name + plan.BUNDLE).write_bytes(lzma.compress(bundle.read_bytes()))
         bundle.unlink()
-
-
-def pack(bundle):
-    packed = bundle.with_name(bundle.name.removesuffix(".braid") + plan.BUNDLE)
-    packed.write_bytes(lzma.compress(bundle.read_bytes()))
-    return packed
 
 
 def make_model(output, name, model, ranks, compile_bundle):
@@ -143,18 +144,30 @@ def soname(library):
     return found[1] if found else library.name
 
 
-def add_needed(file, lib):
+def collect_programs(target):
+    """The programs that run.py starts, as built here, with the libraries that they load."""
+    programs, lib = target / "bin", target / "lib"
+    for directory in (programs, lib):
+        directory.mkdir(parents=True)
+    for name in plan.PROGRAMS:
+        program = BUILD / "bin" / name
+        shutil.copy(program, lib / name)
+        add_needed(program, lib, GLIBC)
+        (programs / name).write_text(WRAPPER.replace("NAME", name))
+        (programs / name).chmod(0o755)
+
+
+def add_needed(file, lib, system=SYSTEM_LIBRARIES):
     for name, path in re.findall(r"^\s*(\S+) => (/\S+)", call("ldd", file), re.M):
-        if not SYSTEM_LIBRARIES.match(name) and not (lib / name).exists():
+        if not system.match(name) and not (lib / name).exists():
             shutil.copy(pathlib.Path(path).resolve(), lib / name)
 
 
-def archive_libraries(output):
-    print("prepare: libraries and headers of the runtime", flush=True)
-    target = output / plan.LIBRARIES
-    collect_libraries(target)
-    with tarfile.open(output / (plan.LIBRARIES + ".tar.xz"), "w:xz", preset=4) as archive:
-        archive.add(target, plan.LIBRARIES)
+def archive(output, name, collect, preset=4):
+    target = output / name
+    collect(target)
+    with tarfile.open(output / (name + ".tar.xz"), "w:xz", preset=preset) as opened:
+        opened.add(target, name)
     shutil.rmtree(target)
 
 
@@ -177,6 +190,7 @@ def main():
     parser.add_argument("--models", default=",".join(plan.MODELS))
     parser.add_argument("--ranks", default=",".join(map(str, plan.RANKS)))
     parser.add_argument("--architectures", default=",".join(plan.ARCHITECTURES))
+    parser.add_argument("--programs", action="store_true")
     parser.add_argument("--no-libraries", action="store_true")
     args = parser.parse_args()
     names = some_of("--models", args.models, plan.MODELS)
@@ -197,8 +211,13 @@ def main():
     contents["encoded"] = [encoded_programs.make(args.output, name, count, args.small, compile_bundle, braid)
                            for name, count in plan.ENCODED if count in ranks]
     contents["models"] = [make_model(args.output, name, models[name], ranks, compile_bundle) for name in names]
-    if not args.no_libraries:
-        archive_libraries(args.output)
+    if args.programs:
+        print("prepare: programs", flush=True)
+        contents["glibc"] = os.confstr("CS_GNU_LIBC_VERSION").split()[1]
+        archive(args.output, plan.PROGRAMS_FOLDER, collect_programs)
+    elif not args.no_libraries:
+        print("prepare: libraries and headers of the runtime", flush=True)
+        archive(args.output, plan.LIBRARIES, collect_libraries)
     (args.output / plan.CONTENTS).write_text(json.dumps(contents, indent=2) + "\n")
 
     made = size_of(args.output.rglob("*"))

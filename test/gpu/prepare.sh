@@ -7,7 +7,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 usage() {
   cat <<'END'
 usage: test/gpu/prepare.sh [--output DIR] [--small] [--models LIST] [--ranks LIST] [--architectures LIST]
-                           [--no-libraries] [--help]
+                           [--programs | --no-libraries] [--help]
 
 Installs what is missing, builds, and then writes into build-gpu/ what a machine with a GPU and without LLVM needs beside the
 tree: bundles of MiniLM, SmolLM2 and a layer of LLaMA 3 8B's shapes for 1, 2 and 4 ranks with machine code for sm_80, sm_90a
@@ -21,6 +21,8 @@ the tree, and fails beyond 64 MB. No GPU is needed.
   --ranks LIST     some of 1,2,4
   --architectures LIST
                    some of sm_80,sm_90a,sm_100: most of the time goes into them
+  --programs       the programs that run.sh starts, as built here, with the shared libraries that they load, instead of libraries and
+                   headers: for a machine without a compiler, whose glibc is not older than this one's
   --no-libraries   no libraries and headers: for a machine that has them, or a runtime that is built
 END
 }
@@ -29,7 +31,7 @@ args=()
 while [[ $# -gt 0 ]]; do
   case $1 in
     -h | --help) usage; exit 0 ;;
-    --small | --no-libraries) args+=("$1"); shift ;;
+    --small | --programs | --no-libraries) args+=("$1"); shift ;;
     --output | --models | --ranks | --architectures)
       [[ $# -gt 1 ]] || { echo "prepare: error: $1 expects a value" >&2; exit 1; }
       args+=("$1" "$2"); shift 2 ;;

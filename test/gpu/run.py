@@ -221,8 +221,7 @@ def measure(args):
     gpus = machine.find_gpus(args.cuda_library)
     env = find_libraries(args)
     if args.build is None:
-        args.build = ROOT / "build-gpu-runtime"
-        runtime_build.build_runtime(args.build, runtime_build.unpack(args.prepared, args.build))
+        args.build = runtime_build.get_runtime(args.prepared, contents, ROOT / "build-gpu-runtime")
 
     ranks = sorted({count for model in contents["models"] for count in model["ranks"]})
     data = results.unmeasured("was not reached", tuple(model["name"] for model in contents["models"]), ranks)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# Builds the runtime on a machine with a GPU and without LLVM, and runs what prepare.sh made.
+# Runs what prepare.sh made on a machine with a GPU and without LLVM. First builds the runtime there, unless that was prepared too.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -10,7 +10,8 @@ usage: test/gpu/run.sh [--prepared DIR] [--build DIR] [--output FILE] [--repeat 
                        [--time-limit S] [--help]
 
 On a machine with an NVIDIA GPU, its driver, cuBLASLt, a C++ compiler, CMake 3.25, ninja or make, and Python 3.8; it needs no
-LLVM and no network. test/gpu/prepare.sh has made build-gpu/ on another machine before. Builds the runtime, runs the models of
+LLVM and no network, and after prepare.sh --programs nothing to build with either. test/gpu/prepare.sh has made build-gpu/ on
+another machine before. Builds the runtime, runs the models of
 build-gpu/ with 1, 2 and 4 ranks against the CPU's results, runs programs of encoded collectives against the interpreter's, times
 kernels and codecs against a copy within the GPU's memory, runs compute-sanitizer where there is one that works here, and writes
 one results file. What could not be measured is listed in it, with the reason.

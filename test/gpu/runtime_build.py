@@ -37,13 +37,12 @@ def call(command, what):
         raise Error(f"{what} ended with status {done.returncode}; see above")
 
 
-def unpack(prepared, build):
-    """Unpacks the prepared libraries and returns their folder, or None if the libraries of this machine are to be
-    used."""
-    archive = prepared / (plan.LIBRARIES + ".tar.xz")
+def unpack(prepared, name, build):
+    """Unpacks an archive and returns its folder, or None where it was not prepared."""
+    archive = prepared / (name + ".tar.xz")
     if not archive.exists():
         return None
-    target = build / plan.LIBRARIES
+    target = build / name
     shutil.rmtree(target, ignore_errors=True)
     build.mkdir(parents=True, exist_ok=True)
     with tarfile.open(archive) as opened:
@@ -73,7 +72,28 @@ def configure_command(build, libraries):
     return command
 
 
+def check_glibc(needed):
+    """Raises Error where this machine's is older than that which the prepared programs were linked with."""
+    def numbers(version):
+        return tuple(map(int, version.split(".")[:2]))
+
+    got = os.confstr("CS_GNU_LIBC_VERSION").split()[1]
+    if numbers(got) < numbers(needed):
+        raise Error(f"expects glibc {needed} or newer for the prepared programs, got {got}: without --programs, test/gpu/prepare.sh "
+                    "prepares for a build on this machine")
+
+
+def get_runtime(prepared, contents, build):
+    """Returns a folder with a bin/ that has the programs: those that were prepared, else those that it builds, with the prepared
+    libraries or, where there are none, with this machine's."""
+    if "glibc" in contents:
+        check_glibc(contents["glibc"])
+        return unpack(prepared, plan.PROGRAMS_FOLDER, build)
+    build_runtime(build, unpack(prepared, plan.LIBRARIES, build))
+    return build
+
+
 def build_runtime(build, libraries):
     call(configure_command(build, libraries), "configuring the runtime")
-    call(["cmake", "--build", build, "--parallel", os.cpu_count() or 1, "--target", "braid-run", "BraidCudaBenchmark"],
+    call(["cmake", "--build", build, "--parallel", os.cpu_count() or 1, "--target", *plan.PROGRAMS],
          "building the runtime")
