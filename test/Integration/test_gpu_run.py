@@ -89,6 +89,8 @@ def test_models_on_the_null_device(prepared, tmp_path):
         assert [(c["encoding"], c["type"], c["kernel"]) for c in entry["codecs"]] == [
             (case["encoding"], case["type"], kernel) for case in cases for kernel in ("encode", "decode", "decode_sum")]
     assert {entry["reason"] for entry in data["sanitizers"]} == {"compute-sanitizer is not there"}
+    assert [(e["model"], e["graph"], e["state"]) for e in data["pytorch"]] == [
+        (model, graph, "unmeasured") for model in ("minilm", "smollm2") for graph in (False, True)]
 
 
 def launches(bundle):
@@ -124,7 +126,7 @@ def test_a_run_that_ends_early_is_told(prepared, tmp_path):
     runs = data["runs"]
     states = {(entry["model"], entry["encoding"], entry["state"]) for entry in runs}
     assert states == {("minilm", None, "measured"), ("smollm2", None, "failed"), ("smollm2", plan.QUANTIZED["smollm2", 2], "measured")}
-    assert {entry["reason"] for part in ("encoded", "kernels", "codecs", "sanitizers") for entry in data[part]} == {"--only left it out"}
+    assert {entry["reason"] for part in plan.PARTS[1:] for entry in data[part]} == {"--only left it out"}
 
 
 def test_an_archive_that_is_cut_off_is_told(prepared, tmp_path):
@@ -228,7 +230,7 @@ def test_no_gpu(tmp_path):
     (["prepare.py", "--models", "gpt"], "prepare: error: --models expects some of minilm,smollm2,llama-layer, got 'gpt'\n"),
     (["prepare.py", "--ranks", "3"], "prepare: error: --ranks expects some of 1,2,4, got '3'\n"),
     (["prepare.py", "--architectures", "sm_80,sm_70"], "prepare: error: --architectures expects some of sm_80,sm_90a,sm_100, got 'sm_70'\n"),
-    (["run.py", "--only", "models"], "argument --only: expects some of runs,encoded,kernels,codecs,sanitizers, got 'models'\n"),
+    (["run.py", "--only", "models"], "argument --only: expects some of runs,encoded,kernels,codecs,sanitizers,pytorch, got 'models'\n"),
     (["run.py", "--repeat", "0"], "argument --repeat: expects a positive number, got '0'\n"),
 ])
 def test_wrong_options(arguments, message):
@@ -283,6 +285,28 @@ def test_packed_programs_need_nothing_else(prepared, tmp_path):
     assert str(told.value).startswith(f"expects glibc 9.1 or newer for the prepared programs, got {glibc}: ")
 
 
+def test_pytorch_on_the_cpu(prepared, tmp_path):
+    """Its models are those of the plan. A reason takes the place of a time."""
+    pytest.importorskip("torch")
+    pytest.importorskip("transformers")
+    config = tmp_path / "config.json"
+    # transformers expects heads to divide the hidden size.
+    config.write_text(json.dumps({**json.loads((ROOT / plan.SMALL_MODELS["smollm2"]["config"]).read_text()), "num_attention_heads": 4,
+                                  "num_key_value_heads": 2}))
+    specs = [{"name": name, "config": str(config if model["family"] == "llama" else ROOT / model["config"]), "import": model["import"],
+              "inputs": str(prepared / ("minilm" if model["family"] == "bert" else "smollm2") / "inputs")}
+             for name, model in plan.SMALL_MODELS.items()]
+    specs.append({**specs[0], "name": "none", "config": str(tmp_path / "none.json")})
+    done = script(sys.executable, GPU / "pytorch.py", json.dumps(specs), "--device", "cpu", "--repeat", 2)
+    models = {(one["model"], one["graph"]): one for one in json.loads(done.stdout)["models"]}
+    assert [*models] == [(name, graph) for name in (*plan.SMALL_MODELS, "none") for graph in (False, True)]
+    for (name, graph), one in models.items():
+        if name == "none" or graph:
+            assert one["reason"]
+        else:
+            assert one["median_s"] > 0
+
+
 # --- format of the results
 
 def test_kept_results():
@@ -314,6 +338,10 @@ def test_results_of_another_form():
 
     results.check(changed(measure()))
     assert results.parse(results.render(changed(measure())))["runs"][0]["median_run_s"] == 1e-3
+    beside = changed(measure())
+    assert "| yes | 1.000 | unmeasured | 0.000 |" in results.render(beside)
+    beside["pytorch"][0].update(state="measured", median_s=4e-3, torch="2", transformers="5")
+    assert "| yes | 1.000 | 0.25 | 0.000 |" in results.render(beside)
     def measured_codec(d):
         d["codecs"][0].update(state="measured", copy={"bytes": 1, "seconds": 1, "bytes_per_s": 1}, codecs=[{"encoding": "int8:128"}])
 

@@ -50,7 +50,7 @@ SANITIZED = [(tool, model, 2, encoding) for tool in ("memcheck", "synccheck")
 SANITIZED += [("racecheck", model, TINY_RANKS, QUANTIZED.get((model, TINY_RANKS))) for model in TINY]
 SANITIZED += [(tool, model, count, None) for tool in ("memcheck", "synccheck", "racecheck") for model, count in ENCODED if count == 2]
 # Of what is measured, in this order; the results have them under these names.
-PARTS = ("runs", "encoded", "kernels", "codecs", "sanitizers")
+PARTS = ("runs", "encoded", "kernels", "codecs", "sanitizers", "pytorch")
 
 
 def encodings(model, count):
@@ -73,6 +73,11 @@ def runs(models=tuple(MODELS), ranks=RANKS):
                 yield {**run, "transport": "threads", "graph": True}
                 if count > 1:
                     yield {**run, "transport": "nccl", "graph": False}
+
+
+def pytorch(models=tuple(MODELS)):
+    """What PyTorch is timed with: each model run by run, and as one graph."""
+    return [{"model": model, "graph": graph} for model in models for graph in (False, True)]
 
 
 def encoded(ranks=RANKS):

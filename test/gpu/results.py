@@ -14,6 +14,7 @@ COPY_FIELDS = {"bytes": int, "seconds": float, "bytes_per_s": float}
 ENCODED_FIELDS = {"cases": int, "differing": int, "differences": list}
 DIFFERENCE_FIELDS = {"case": str, "elements": int, "of": int}
 CODEC_FIELDS = {"encoding": str, "type": str, "kernel": str, "bytes": int, "seconds": float, "bytes_per_s": float, "of_copy": float}
+PYTORCH_FIELDS = {"median_s": float, "torch": str, "transformers": str}
 COMMAND = "test/gpu/run.sh"
 
 
@@ -27,7 +28,8 @@ def unmeasured(reason, models=tuple(plan.MODELS), ranks=plan.RANKS):
             "kernels": [{"model": model, **nothing} for model in models],
             "codecs": [{"bytes": size, **nothing} for size in plan.CODECS_BYTES],
             "sanitizers": [{"tool": tool, "model": model, "ranks": count, "encoding": encoding, **nothing}
-                           for tool, model, count, encoding in plan.SANITIZED]}
+                           for tool, model, count, encoding in plan.SANITIZED],
+            "pytorch": [{**run, **nothing} for run in plan.pytorch(models)]}
 
 
 class Malformed(Exception):
@@ -87,6 +89,9 @@ def check(data):
     for entry in data["sanitizers"]:
         if state(entry, entry.get("tool")):
             fields(entry, {"errors": int}, entry["tool"])
+    for entry in data["pytorch"]:
+        if state(entry, describe_pytorch(entry)):
+            fields(entry, PYTORCH_FIELDS, describe_pytorch(entry))
     if any(entry["state"] == MEASURED for entry in entries):
         expect(data["date"] and data["gpus"], "a date and a GPU beside what was measured")
 
@@ -117,6 +122,20 @@ def describe_codecs(entry):
     return f"the codecs of {entry['bytes'] / 2**20:g} MiB"
 
 
+def describe_pytorch(entry):
+    return f"PyTorch's {entry['model']}{', as a graph' if entry['graph'] else ''}"
+
+
+def of_pytorch(run, data):
+    """The ratio of a run's time to PyTorch's for the same model, which runs on one GPU alone; nothing where there is none."""
+    if run["ranks"] > 1:
+        return ""
+    for entry in data["pytorch"]:
+        if (entry["model"], entry["graph"], entry["state"]) == (run["model"], run["graph"], MEASURED):
+            return f"{run['median_run_s'] / entry['median_s']:.2f}"
+    return UNMEASURED
+
+
 def describe(run):
     where = {("threads", False): "one GPU", ("threads", True): "one GPU, as a graph", ("nccl", False): "a GPU each"}
     return f"{describe_model(run)}, {where[run['transport'], run['graph']]}"
@@ -143,10 +162,10 @@ def render(data):
     for run in data["runs"]:
         if run["state"] == MEASURED:
             runs.append([describe(run), f"{run['relative_l2']:.2e}", f"{run['allowed_relative_l2']:.0e}",
-                         "yes" if run["passed"] else "NO", f"{run['median_run_s'] * 1e3:.3f}", f"{run['exposed_comm_s'] * 1e3:.3f}",
+                         "yes" if run["passed"] else "NO", f"{run['median_run_s'] * 1e3:.3f}", of_pytorch(run, data), f"{run['exposed_comm_s'] * 1e3:.3f}",
                          f"{run['bytes_sent_per_rank'] / 1e6:.3f}", f"{run['peak_memory_bytes'] / 1e6:.1f}"])
         else:
-            runs.append([describe(run), not_measured(run), *[""] * 6])
+            runs.append([describe(run), not_measured(run), *[""] * 7])
     kernels = []
     for entry in data["kernels"]:
         if entry["state"] != MEASURED:
@@ -175,6 +194,10 @@ def render(data):
     sanitizers = [[entry["tool"], describe_model(entry),
                    f"{entry['errors']} errors" if entry["state"] == MEASURED else not_measured(entry)]
                   for entry in data["sanitizers"]]
+    pytorch = [[entry["model"], "as a graph" if entry["graph"] else "run by run",
+                f"{entry['median_s'] * 1e3:.3f}" if entry["state"] == MEASURED else not_measured(entry),
+                f"torch {entry['torch']}, transformers {entry['transformers']}" if entry["state"] == MEASURED else ""]
+               for entry in data["pytorch"]]
     return "\n".join([
         "# On a GPU\n",
         f"Written by `{COMMAND}`, which also measures what is unmeasured here (README.md beside it says how to run it). The block at the "
@@ -183,7 +206,7 @@ def render(data):
         "## Models against the CPU\n",
         "The CPU's results come with the bundles, of quantized collectives those with the same encodings. Times are medians over runs, by "
         "the GPU's clock.\n",
-        table(["run", "relative L2", "allowed", "passed", "median ms", "exposed communication ms", "sent per rank MB", "memory MB"], runs),
+        table(["run", "relative L2", "allowed", "passed", "median ms", "of PyTorch's", "exposed communication ms", "sent per rank MB", "memory MB"], runs),
         "## Encoded collectives against the interpreter\n",
         "All ranks are on one GPU. Each case has one result, which is to have the interpreter's bits in every element.\n",
         table(["program", "way", "cases", "results that differ"], encoded),
@@ -196,6 +219,9 @@ def render(data):
         table(["encoding", "values", "kernel", "bytes", "us", "GB/s", "of the copy"], codecs),
         "## compute-sanitizer\n",
         table(["tool", "run", "found"], sanitizers),
+        "## PyTorch on the same models\n",
+        "Random weights, f32 without TF32, with transformers' kernels; the models on one rank are compared with it above.\n",
+        table(["model", "way", "median ms", "versions"], pytorch),
         OPENING + json.dumps(data, indent=1) + "\n" + CLOSING])
 
 

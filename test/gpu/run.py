@@ -48,6 +48,8 @@ class Runner:
         self.models = {model["name"]: model for model in [*contents["models"], *contents["tiny"]]}
         self.encoded = {(program["name"], program["ranks"]): program for program in contents["encoded"]}
         self.extra = ["--cuda-library", args.cuda_library] if args.cuda_library else []
+        self.small = contents["small"]
+        self.pytorch_times, self.pytorch_reason = None, None
         self.end = time.monotonic() + args.time_limit if args.time_limit else None
 
     def seconds_left(self):
@@ -86,12 +88,12 @@ class Runner:
         return self.program("braid-run", self.bundle(folder / encoded.PROGRAM), "--target", "cuda", *encoded.arguments(folder, program["inputs"]),
                             *options)
 
-    def call(self, command, limit, late=results.FAILED):
+    def call(self, command, limit, late=results.FAILED, env=None):
         """`late`: the state of a step that takes longer than `limit`."""
         left = self.seconds_left()
         try:
-            done = subprocess.run(command, capture_output=True, text=True, errors="replace", env=self.env, timeout=min(limit, left),
-                                  stdin=subprocess.DEVNULL)
+            done = subprocess.run(command, capture_output=True, text=True, errors="replace", env=env or self.env,
+                                  timeout=min(limit, left), stdin=subprocess.DEVNULL)
         except subprocess.TimeoutExpired:
             if left < limit:
                 raise NotMeasured(results.UNMEASURED, "--time-limit ended it") from None
@@ -179,6 +181,33 @@ class Runner:
         return {"errors": int(found[1])}
 
 
+    def pytorch(self, entry):
+        """All models are measured at the first one, since PyTorch takes long to load."""
+        if self.pytorch_times is None:
+            self.pytorch_times = {}
+            try:
+                self.pytorch_times = self.run_pytorch()
+            except NotMeasured as why:
+                self.pytorch_reason = why.fields["reason"]
+        measured = self.pytorch_times.get((entry["model"], entry["graph"]), {"reason": self.pytorch_reason})
+        if "reason" in measured:
+            raise NotMeasured(results.UNMEASURED, measured["reason"])
+        return measured
+
+    def run_pytorch(self):
+        models = plan.SMALL_MODELS if self.small else plan.MODELS
+        specs = [{"name": name, "config": str(ROOT / models[name]["config"]), "import": models[name]["import"],
+                  "inputs": str(self.args.prepared / name / "inputs")} for name in self.models if name in models]
+        # PyTorch has CUDA libraries of its own.
+        done = self.call([sys.executable, str(ROOT / "test" / "gpu" / "pytorch.py"), json.dumps(specs), "--repeat", str(self.args.repeat)],
+                         RUN_LIMIT_S, env=os.environ)
+        if done.returncode:
+            raise NotMeasured(results.UNMEASURED, last_lines(done.stderr, 1))
+        said = json.loads(done.stdout)
+        versions = {name: said[name] for name in ("torch", "transformers")}
+        return {(one["model"], one["graph"]): {**one, **versions} for one in said["models"]}
+
+
 def read_contents(prepared):
     path = prepared / plan.CONTENTS
     if not path.exists():
@@ -209,6 +238,8 @@ def said_of(entry):
     if "relative_l2" in entry:
         return (f"relative L2 {entry['relative_l2']:.2e}, allowed {entry['allowed_relative_l2']:.0e}"
                 f"{'' if entry['passed'] else ': FAILED'}; median {entry['median_run_s'] * 1e3:.3f} ms")
+    if "median_s" in entry:
+        return f"median {entry['median_s'] * 1e3:.3f} ms"
     if "differing" in entry:
         return "; ".join([f"{entry['differing']} of {entry['cases']} results differ{': FAILED' if entry['differing'] else ''}",
                           *(f"{one['case']} in {one['elements']} of {one['of']}" for one in entry["differences"])])
@@ -237,7 +268,7 @@ def measure(args):
         runner = Runner(args, contents, gpus, env, pathlib.Path(scratch))
         steps = {"runs": (runner.run, results.describe), "encoded": (runner.run_encoded, results.describe_encoded),
                  "kernels": (runner.kernels, results.describe_kernels), "codecs": (runner.codecs, results.describe_codecs),
-                 "sanitizers": (runner.sanitizer, results.describe_sanitizer)}
+                 "sanitizers": (runner.sanitizer, results.describe_sanitizer), "pytorch": (runner.pytorch, results.describe_pytorch)}
         for part in plan.PARTS:
             step, describe = steps[part]
             for entry in data[part]:
@@ -290,6 +321,7 @@ def main():
     parser.add_argument("--kernel-bytes", type=positive, default=512 << 20, help=argparse.SUPPRESS)
     parser.add_argument("--cuda-library", help=argparse.SUPPRESS)
     args = parser.parse_args()
+    args.prepared = args.prepared.resolve()
     args.output = args.output or args.prepared / "RESULTS.md"
     try:
         return measure(args)

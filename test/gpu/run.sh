@@ -11,16 +11,16 @@ usage: test/gpu/run.sh [--prepared DIR] [--build DIR] [--output FILE] [--repeat 
 
 On a machine with an NVIDIA GPU, its driver, cuBLASLt, a C++ compiler, CMake 3.25, ninja or make, and Python 3.8; it needs no
 LLVM and no network, and after prepare.sh --programs nothing to build with either. test/gpu/prepare.sh has made build-gpu/ on
-another machine before. Builds the runtime, runs the models of
-build-gpu/ with 1, 2 and 4 ranks against the CPU's results, runs programs of encoded collectives against the interpreter's, times
-kernels and codecs against a copy within the GPU's memory, runs compute-sanitizer where there is one that works here, and writes
-one results file. What could not be measured is listed in it, with the reason.
+another machine before. Builds the runtime, runs the models of build-gpu/ with 1, 2 and 4 ranks against the CPU's results, runs
+programs of encoded collectives against the interpreter's, times kernels and codecs against a copy within the GPU's memory, runs
+compute-sanitizer where there is one that works here, times the models in PyTorch where this Python has it, and writes one
+results file. What could not be measured is listed in it, with the reason.
 
   --prepared DIR   what prepare.sh made, instead of build-gpu/
   --build DIR      a folder with a built runtime, which is then used as it is
   --output FILE    the results file; DIR/RESULTS.md of the prepared folder unless given
   --repeat K       runs that are timed; 20 unless given
-  --only LIST      some of runs,encoded,kernels,codecs,sanitizers, in this order whatever the list's is
+  --only LIST      some of runs,encoded,kernels,codecs,sanitizers,pytorch, in this order whatever the list's is
   --time-limit S   what is not done after S seconds, without those of building, is left out
   --cuda-library FILE, --kernel-bytes N
                    for tests: what stands in for the driver, cuBLASLt and NCCL, and how much kernels are given
