@@ -187,6 +187,20 @@ def test_sanitizers(prepared, tmp_path, monkeypatch):
     assert {e["model"] for e in entries if e["tool"] == "racecheck"} == {*plan.TINY, "encoded-covering", "encoded-sums", "encoded-codecs"}
 
 
+def test_parts_are_added_to_a_results_file(prepared, tmp_path):
+    output = tmp_path / "results.md"
+    on_null_device(prepared, "--only", "kernels", "--output", output)
+    kernels = results.parse(output.read_text())
+    on_null_device(prepared, "--only", "codecs", "--add", "--output", output)
+    both = results.parse(output.read_text())
+    assert both["kernels"] == kernels["kernels"] and both["copy"] == kernels["copy"]
+    assert {part for part in plan.PARTS if both[part][0]["state"] == "measured"} == {"kernels", "codecs"}
+    both["gpus"] = ["another"]
+    output.write_text(results.render(both))
+    done = on_null_device(prepared, "--only", "runs", "--add", "--output", output, expect=1)
+    assert done.stderr.startswith(f"run: error: --add: {output} has 'gpus' ['another'], here it is ")
+
+
 def test_a_time_limit_leaves_the_rest_out(prepared, tmp_path):
     output = tmp_path / "results.md"
     on_null_device(prepared, "--time-limit", 1, "--output", output)

@@ -246,6 +246,20 @@ def said_of(entry):
     return f"{entry['errors']} errors" if "errors" in entry else entry["state"]
 
 
+def kept_results(path, data):
+    """What an earlier run on such a machine measured, of the same things."""
+    try:
+        kept = results.parse(path.read_text())
+    except results.Malformed as error:
+        raise Error(f"--add: {path}: {error}") from None
+    for name in ("small", "gpus", "driver"):
+        if kept[name] != data[name]:
+            raise Error(f"--add: {path} has '{name}' {kept[name]!r}, here it is {data[name]!r}")
+    if [results.describe(run) for run in kept["runs"]] != [results.describe(run) for run in data["runs"]]:
+        raise Error(f"--add: {path} has other runs than {plan.FOLDER}")
+    return kept
+
+
 def measure(args):
     contents = read_contents(args.prepared)
     # Checked before the build, which takes minutes.
@@ -258,6 +272,11 @@ def measure(args):
     data = results.unmeasured("was not reached", tuple(model["name"] for model in contents["models"]), ranks)
     data.update(date=datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC"), small=contents["small"],
                 gpus=gpus, driver=machine.driver_version(), host=machine.host())
+    if args.add:
+        kept = kept_results(args.output, data)
+        data.update({part: kept[part] for part in plan.PARTS if part not in args.only})
+        if "kernels" not in args.only:
+            data["copy"] = kept["copy"]
 
     def record(entry, fields):
         for name in ("state", "reason"):
@@ -273,7 +292,8 @@ def measure(args):
             step, describe = steps[part]
             for entry in data[part]:
                 if part not in args.only:
-                    record(entry, {"state": results.UNMEASURED, "reason": "--only left it out"})
+                    if not args.add:
+                        record(entry, {"state": results.UNMEASURED, "reason": "--only left it out"})
                     continue
                 try:
                     if runner.seconds_left() <= 0:
@@ -317,6 +337,7 @@ def main():
     parser.add_argument("--output", type=pathlib.Path)
     parser.add_argument("--repeat", type=positive, default=20)
     parser.add_argument("--only", type=parts, default=plan.PARTS)
+    parser.add_argument("--add", action="store_true")
     parser.add_argument("--time-limit", type=positive)
     parser.add_argument("--kernel-bytes", type=positive, default=512 << 20, help=argparse.SUPPRESS)
     parser.add_argument("--cuda-library", help=argparse.SUPPRESS)

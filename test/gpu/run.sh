@@ -6,7 +6,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 usage() {
   cat <<'END'
-usage: test/gpu/run.sh [--prepared DIR] [--build DIR] [--output FILE] [--repeat K] [--only LIST]
+usage: test/gpu/run.sh [--prepared DIR] [--build DIR] [--output FILE] [--repeat K] [--only LIST] [--add]
                        [--time-limit S] [--help]
 
 On a machine with an NVIDIA GPU, its driver, cuBLASLt, a C++ compiler, CMake 3.25, ninja or make, and Python 3.8; it needs no
@@ -21,6 +21,7 @@ results file. What could not be measured is listed in it, with the reason.
   --output FILE    the results file; DIR/RESULTS.md of the prepared folder unless given
   --repeat K       runs that are timed; 20 unless given
   --only LIST      some of runs,encoded,kernels,codecs,sanitizers,pytorch, in this order whatever the list's is
+  --add            keeps what the results file has of the other parts, from an earlier run on such a machine
   --time-limit S   what is not done after S seconds, without those of building, is left out
   --cuda-library FILE, --kernel-bytes N
                    for tests: what stands in for the driver, cuBLASLt and NCCL, and how much kernels are given
@@ -33,6 +34,7 @@ args=()
 while [[ $# -gt 0 ]]; do
   case $1 in
     -h | --help) usage; exit 0 ;;
+    --add) args+=("$1"); shift ;;
     --prepared | --build | --output | --repeat | --only | --time-limit | --cuda-library | --kernel-bytes)
       [[ $# -gt 1 ]] || { echo "run: error: $1 expects a value" >&2; exit 1; }
       args+=("$1" "$2"); shift 2 ;;
