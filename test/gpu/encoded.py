@@ -16,7 +16,8 @@ def describe(case):
 
 
 def arguments(directory, inputs):
-    return ["--random-inputs", plan.ENCODED_SEED, *(word for name in inputs for word in ("--input", f"{name}={directory / name}.npy"))]
+    given = [word for name in inputs for word in ("--input", f"{name}={directory / name}.npy")]
+    return ["--random-inputs", plan.ENCODED_SEED, *given]
 
 
 def elements_of(npy):

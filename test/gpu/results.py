@@ -162,7 +162,8 @@ def render(data):
     for run in data["runs"]:
         if run["state"] == MEASURED:
             runs.append([describe(run), f"{run['relative_l2']:.2e}", f"{run['allowed_relative_l2']:.0e}",
-                         "yes" if run["passed"] else "NO", f"{run['median_run_s'] * 1e3:.3f}", of_pytorch(run, data), f"{run['exposed_comm_s'] * 1e3:.3f}",
+                         "yes" if run["passed"] else "NO", f"{run['median_run_s'] * 1e3:.3f}", of_pytorch(run, data),
+                         f"{run['exposed_comm_s'] * 1e3:.3f}",
                          f"{run['bytes_sent_per_rank'] / 1e6:.3f}", f"{run['peak_memory_bytes'] / 1e6:.1f}"])
         else:
             runs.append([describe(run), not_measured(run), *[""] * 7])
@@ -206,7 +207,8 @@ def render(data):
         "## Models against the CPU\n",
         "The CPU's results come with the bundles, of quantized collectives those with the same encodings. Times are medians over runs, by "
         "the GPU's clock.\n",
-        table(["run", "relative L2", "allowed", "passed", "median ms", "of PyTorch's", "exposed communication ms", "sent per rank MB", "memory MB"], runs),
+        table(["run", "relative L2", "allowed", "passed", "median ms", "of PyTorch's time", "exposed communication ms",
+               "sent per rank MB", "memory MB"], runs),
         "## Encoded collectives against the interpreter\n",
         "All ranks are on one GPU. Each case has one result, which is to have the interpreter's bits in every element.\n",
         table(["program", "way", "cases", "results that differ"], encoded),

@@ -85,8 +85,8 @@ class Runner:
 
     def encoded_command(self, program, *options):
         folder = self.encoded_folder(program)
-        return self.program("braid-run", self.bundle(folder / encoded.PROGRAM), "--target", "cuda", *encoded.arguments(folder, program["inputs"]),
-                            *options)
+        return self.program("braid-run", self.bundle(folder / encoded.PROGRAM), "--target", "cuda",
+                            *encoded.arguments(folder, program["inputs"]), *options)
 
     def call(self, command, limit, late=results.FAILED, env=None):
         """`late`: the state of a step that takes longer than `limit`."""
@@ -125,7 +125,8 @@ class Runner:
         program = self.encoded[entry["model"], entry["ranks"]]
         output = self.scratch / "results"
         shutil.rmtree(output, ignore_errors=True)
-        done = self.call(self.encoded_command(program, "--transport", "threads", *plan.WAYS[entry["way"]], "--output", output), RUN_LIMIT_S)
+        options = ["--transport", "threads", *plan.WAYS[entry["way"]], "--output", output]
+        done = self.call(self.encoded_command(program, *options), RUN_LIMIT_S)
         if done.returncode:
             raise NotMeasured(results.FAILED, f"ended with status {done.returncode}: {last_lines(done.stderr)}")
         differences = encoded.compare(self.encoded_folder(program), program["cases"], output)
@@ -199,8 +200,8 @@ class Runner:
         specs = [{"name": name, "config": str(ROOT / models[name]["config"]), "import": models[name]["import"],
                   "inputs": str(self.args.prepared / name / "inputs")} for name in self.models if name in models]
         # PyTorch has CUDA libraries of its own.
-        done = self.call([sys.executable, str(ROOT / "test" / "gpu" / "pytorch.py"), json.dumps(specs), "--repeat", str(self.args.repeat)],
-                         RUN_LIMIT_S, env=os.environ)
+        command = [sys.executable, ROOT / "test" / "gpu" / "pytorch.py", json.dumps(specs), "--repeat", self.args.repeat]
+        done = self.call(list(map(str, command)), RUN_LIMIT_S, env=os.environ)
         if done.returncode:
             raise NotMeasured(results.UNMEASURED, last_lines(done.stderr, 1))
         said = json.loads(done.stdout)
