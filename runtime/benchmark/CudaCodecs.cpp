@@ -100,14 +100,15 @@ private:
     LibraryArguments call;
     call.kernel = findLibraryKernel(name);
     call.integers = std::move(integers);
-    const OperandType rows = rowsOf(codec.type, layout.rows, kColumns);
-    const OperandType bytes = rowsOf(DType::i8, senders, layout.partBytes);
-    call.operands = {rows, bytes};
-    call.data = {pointer(values.get()), pointer(payload.get())};
-    if (call.kernel->operands[0].elements == Elements::bytes) { // that decodes
-      std::swap(call.operands[0], call.operands[1]);
-      std::swap(call.data[0], call.data[1]);
-    }
+    call.operands.resize(call.kernel->operands.size());
+    call.data.resize(call.operands.size());
+    auto give = [&](const char *operand, const Memory &memory, OperandType type) {
+      call.operands[call.place(operand)] = std::move(type);
+      call.data[call.place(operand)] = pointer(memory.get());
+    };
+    give(std::strcmp(name, "encode") == 0 ? "input" : "out", values,
+         rowsOf(codec.type, layout.rows, kColumns));
+    give("payload", payload, rowsOf(DType::i8, senders, layout.partBytes));
     RETURN_IF_ERROR(call.check());
     const std::string nowhere; // it reads no files
     return makeCodec(call, {1, kComputeQueue, nowhere, benchmark.stream.get()}, rank);
