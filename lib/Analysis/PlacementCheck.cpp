@@ -258,7 +258,7 @@ LogicalResult Checker::follow(const Frame &frame) {
     }
     Transfer transfer;
     std::vector<Placements> inputs = inputsOf(frame, op.getOperands());
-    if (part) {
+    if (part && !isOwnAddend(&op)) {
       transfer = transferSlice(layouts, part, inputs.front());
     } else {
       llvm::SetVector<Value> used;

@@ -431,6 +431,16 @@ ResultPlacements unknown(Operation *op, ArrayRef<ArrayRef<Placement>> inputs) {
 
 } // namespace
 
+bool isOwnAddend(Operation *op) {
+  if (!isa<PartOp, nn::SliceOp, nn::ConcatOp, tensor::CollapseShapeOp, tensor::ExpandShapeOp>(op) ||
+      op->use_empty())
+    return false;
+  return llvm::all_of(op->getUses(), [](OpOperand &use) {
+    auto sum = dyn_cast<nn::DecodeSumOp>(use.getOwner());
+    return sum ? sum.getOwn() == use.get() : isOwnAddend(use.getOwner());
+  });
+}
+
 Transfer transferComputation(const MeshLayouts &layouts, Operation *op,
                              ArrayRef<Placements> operands, ArrayRef<Placements> captured) {
   if (isUniform(op)) {
@@ -466,8 +476,8 @@ Transfer transferComputation(const MeshLayouts &layouts, Operation *op,
   if (isa<tensor::DimOp>(op))
     return ResultPlacements{{samePlacement(0)}};
   // A payload, or what an encoding gives back, stands for what it was made of: partial sums, which
-  // the ranks exchange and add.
-  if (isa<nn::EncodeOp, nn::DecodeOp, nn::DecodeSumOp, nn::FakeQuantizeOp>(op))
+  // the ranks exchange and add; and so does what a rank has of them as it is.
+  if (isa<nn::EncodeOp, nn::DecodeOp, nn::DecodeSumOp, nn::FakeQuantizeOp>(op) || isOwnAddend(op))
     return giveUp();
   std::optional<ShardingRule> rule = ruleOf(op);
   size_t combinations = 1;

@@ -41,6 +41,9 @@ using Transfer = std::variant<ResultPlacements, Contradiction>;
 /// Of a collective other than a send or receive, from the placements of its inputs.
 Transfer transferCollective(const MeshLayouts &layouts, comm::CollectiveOpInterface op,
                             llvm::ArrayRef<Placements> inputs);
+/// Whether all that is made of an operation's results is what a rank adds itself to the payloads of
+/// others (`own` of nn.decode_sum): parts of its rows, in another shape.
+bool isOwnAddend(mlir::Operation *op);
 /// Of a comm.part without a shift.
 Transfer transferSlice(const MeshLayouts &layouts, comm::PartOp op, const Placements &input);
 /// Of an operation that computes, from the placements of its operands and captured values; by its

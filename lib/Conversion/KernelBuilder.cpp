@@ -24,8 +24,10 @@ static bool isRowValue(OpOperand &operand) {
   return decompose && decompose.isRowValue(operand.getOperandNumber());
 }
 
+/// Of a payload; what a sum has of this rank is in memory as it is.
 static Operation *decodeOf(OpOperand &operand) {
-  return isDecode(operand.getOwner()) ? operand.getOwner() : nullptr;
+  return isDecode(operand.getOwner()) && operand.getOperandNumber() == 0 ? operand.getOwner()
+                                                                         : nullptr;
 }
 
 bool braid::isRowOperation(Operation *op) {
@@ -161,18 +163,20 @@ static LogicalResult cleanUp(rt::KernelOp kernel) {
   return success();
 }
 
-/// How the launches of a kernel encode what a codec reads or writes.
-static rt::PayloadAttr payloadOf(Operation *codec) {
+/// How the launches of a kernel encode what a codec reads or writes. `own` is the argument that
+/// has the own rows of a sum.
+static rt::PayloadAttr payloadOf(Operation *codec, int64_t own = -1) {
   MLIRContext *context = codec->getContext();
   if (auto encode = dyn_cast<nn::EncodeOp>(codec))
     return rt::PayloadAttr::get(context, encode.getEncoding(), domainOf(encode).getElementType(),
-                                /*senders=*/0, /*absent=*/false);
+                                /*senders=*/0, /*absent=*/false, /*own=*/-1, {});
   if (auto sum = dyn_cast<nn::DecodeSumOp>(codec))
     return rt::PayloadAttr::get(context, sum.getEncoding(), sum.getType(),
-                                static_cast<int64_t>(sum.getSenders()), /*absent=*/false);
+                                static_cast<int64_t>(sum.getSenders()), /*absent=*/false, own,
+                                own < 0 ? comm::GroupAttr() : sum.getGroupAttr());
   auto decode = cast<nn::DecodeOp>(codec);
   return rt::PayloadAttr::get(context, decode.getEncoding(), decode.getType(), /*senders=*/0,
-                              decode.getAbsent());
+                              decode.getAbsent(), /*own=*/-1, {});
 }
 
 RowCodec braid::rowCodecOf(Operation *codec) {
@@ -207,8 +211,13 @@ FailureOr<rt::KernelOp> braid::buildKernel(OpBuilder &builder, const KernelGroup
       kernel.setArgAttr(i, rt::RTDialect::kNameAttrName, name);
 
   for (auto [i, decode] : llvm::enumerate(group.decodes))
-    if (decode)
-      kernel.setArgAttr(i, rt::RTDialect::kPayloadAttrName, payloadOf(decode));
+    if (decode) {
+      auto sum = dyn_cast<nn::DecodeSumOp>(decode);
+      const int64_t own = sum && sum.getOwn()
+                              ? static_cast<int64_t>(group.inputOf(*sum.getOwnMutable().begin()))
+                              : -1;
+      kernel.setArgAttr(i, rt::RTDialect::kPayloadAttrName, payloadOf(decode, own));
+    }
   for (auto [i, encode] : llvm::enumerate(group.encodes))
     if (encode)
       kernel.setResultAttr(i, rt::RTDialect::kPayloadAttrName, payloadOf(encode));

@@ -283,7 +283,8 @@ LogicalResult ProcedureLowering::lowerLaunch(rt::LaunchOp op) {
   };
   constexpr StringLiteral why = "a kernel takes rows at one distance from each other",
                           whyAdjacent = "a kernel takes values of rows side by side";
-  constexpr StringLiteral whyPayload = "a codec takes the parts of a payload at one distance";
+  constexpr StringLiteral whyPayload = "a codec takes the parts of a payload at one distance",
+                          whyOwn = "a codec takes rows at one distance from each other";
   const auto numRows = static_cast<int64_t>(op.getRows());
   SmallVector<Value> inputs, outputs;
   SmallVector<std::tuple<Value, Value, StringRef>> after; // outputs that are computed elsewhere
@@ -303,8 +304,16 @@ LogicalResult ProcedureLowering::lowerLaunch(rt::LaunchOp op) {
     // Of what has one element for each row, the rows themselves are the last dimension.
     const bool adjacent = rows && (rows.getRank() == 0 || rows.getShape().back() == 1 ||
                                    rt::getStrides(rows).back() == 1);
-    Value from =
-        adjacent ? memory(input) : contiguous(loc, memory(input), rows ? whyAdjacent : why);
+    // What a codec takes beside a payload has all rows in one dimension.
+    const bool isOwn = kernel.isOwn(static_cast<unsigned>(i));
+    const int64_t columns = isOwn ? cast<RankedTensorType>(type).getShape().back() : 1;
+    const bool flat =
+        !isOwn || (rows && rt::reshapedType(rows, {rows.getNumElements() / columns, columns}));
+    Value from = adjacent && flat ? memory(input)
+                                  : contiguous(loc, memory(input),
+                                               !rows  ? why
+                                               : flat ? whyAdjacent
+                                                      : whyOwn);
     inputs.push_back(view(loc, from, shapeOf(type)));
   }
   for (auto [i, result, type] : llvm::enumerate(op.getResults(), kernel.getResultTypes())) {

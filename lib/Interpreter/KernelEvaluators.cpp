@@ -20,12 +20,20 @@ Shape shapeOf(Type type) {
 }
 
 /// Decodes or encodes an operand of a launch, with the library's codec.
-Result<Tensor> code(rt::LaunchOp op, unsigned operand, Type payload, const Tensor &from) {
+Result<Tensor> code(OpContext &context, rt::LaunchOp op, unsigned operand, Type payload,
+                    const Tensor &from) {
   const runtime::LibraryCall described = op.getKernelOp().getCodecCall(
       operand, static_cast<int64_t>(op.getRows()), cast<RankedTensorType>(payload));
   const runtime::OperandType &out = described[described.kernel->firstOutput()];
   KernelCall call;
   call.inputs = {&from};
+  rt::PayloadAttr how = op.getKernelOp().getPayload(operand);
+  if (how.getGroup()) {
+    call.inputs.push_back(&context.tensor(op.getInputs()[static_cast<unsigned>(how.getOwn())]));
+    const runtime::Mesh &mesh = context.rank.process.mesh();
+    call.part = *mesh.groupPosition(context.rank.process.rank(), comm::toRuntime(how.getGroup()));
+    call.parts = how.getSenders();
+  }
   call.outputs = {{out.dtype, out.shape}};
   call.integers = described.integers;
   ASSIGN_OR_RETURN(std::vector<Tensor> results, computeLibraryKernel(described.kernel->name, call));
@@ -39,7 +47,8 @@ Status evaluateBody(OpContext &context, rt::LaunchOp op, rt::KernelOp kernel) {
   unsigned operand = 0;
   for (auto [input, type] : llvm::zip_equal(op.getInputs(), kernel.getArgumentTypes())) {
     if (const unsigned number = operand++; kernel.getPayload(number)) {
-      ASSIGN_OR_RETURN(Tensor rows, code(op, number, input.getType(), context.tensor(input)));
+      ASSIGN_OR_RETURN(Tensor rows,
+                       code(context, op, number, input.getType(), context.tensor(input)));
       arguments.emplace_back(std::move(rows));
       continue;
     }
@@ -55,7 +64,7 @@ Status evaluateBody(OpContext &context, rt::LaunchOp op, rt::KernelOp kernel) {
     const auto &rows = std::get<Tensor>(value);
     const unsigned number = operand++;
     RETURN_IF_ERROR(context.set(result, kernel.getPayload(number)
-                                            ? code(op, number, result.getType(), rows)
+                                            ? code(context, op, number, result.getType(), rows)
                                             : reshape(rows, shapeOf(result.getType()))));
   }
   return {};

@@ -239,7 +239,8 @@ void benchmark(const Encoding &encoding, int64_t mib) {
         const void *from[kParts];
         for (int64_t part = 0; part < parts; ++part)
           from[part] = rowOf(part, row);
-        kernels->codec->decodeRows(codec, from, parts, 0, y.data + row * kColumns, stream);
+        kernels->codec->decodeRows(codec, from, parts, /*own=*/-1, 0, y.data + row * kColumns,
+                                   stream);
       }
     };
     works.emplace_back([&, kernels] {

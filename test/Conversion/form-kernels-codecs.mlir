@@ -52,6 +52,28 @@ func.func @again(%p: tensor<4x688xi8>) -> tensor<3x352xi8> {
 
 // -----
 
+comm.mesh @mesh <tp = 4>
+
+// What a rank adds itself is an operand, as it is, that the codec has.
+// CHECK-LABEL: rt.kernel @decode_sum_encode(
+// CHECK-SAME: %[[X:.*]]: tensor<?x320xf32> {rt.payload = #rt.payload<"int8:128" of bf16 senders 4 own 1 over <@mesh, {tp}>>}, %{{.*}}: tensor<?x320xbf16>)
+// CHECK-SAME: -> (tensor<?x320xf32> {rt.payload = #rt.payload<"fp8e4m3:64" of f32>}) {
+// CHECK-NEXT: rt.yield %[[X]] : tensor<?x320xf32>
+// CHECK-LABEL: func.func @own
+// CHECK: %[[PART:.*]] = comm.part %arg1
+// CHECK: rt.launch @decode_sum_encode rows 2 ins(%arg0, %[[PART]] : tensor<4x688xi8>, tensor<2x320xbf16>) -> tensor<3x352xi8>
+// APART-LABEL: func.func @own
+// APART-NOT: rt.launch
+// APART: return
+func.func @own(%p: tensor<4x688xi8>, %x: tensor<8x320xbf16>) -> tensor<3x352xi8> {
+  %own = comm.part %x dim 0 over <@mesh, {tp}> : tensor<8x320xbf16> -> tensor<2x320xbf16>
+  %0 = nn.decode_sum %p own %own over <@mesh, {tp}> senders 4 as <"int8:128"> of bf16 : tensor<4x688xi8>, tensor<2x320xbf16> -> tensor<2x320xf32>
+  %1 = nn.encode %0 as <"fp8e4m3:64"> : tensor<2x320xf32> -> tensor<3x352xi8>
+  return %1 : tensor<3x352xi8>
+}
+
+// -----
+
 // Decoded rows that something else needs too are a result of the kernel. An absent part stays one.
 // CHECK-LABEL: rt.kernel @decode_gelu(
 // CHECK-SAME: {rt.payload = #rt.payload<"mxfp4" of f16 absent>}) -> (tensor<?x64xf32>, tensor<?x64xf32>) {

@@ -78,11 +78,12 @@ def quantized(x, bits, group=128):
 
 class Simulation:
     """A PyTorch model that computes like so many ranks whose all_reduces are encoded: they add what they have of the rows of each
-    layer's attention and MLP, and of the embedding, which one of them has. `bits` are those of the reduce and the gather half."""
+    layer's attention and MLP, and of the embedding, which one of them has. A rank adds what it has of its own rows as it is. `bits`
+    are those of the reduce and the gather half."""
 
     def __init__(self, model, ranks):
         import torch
-        self.model, self.bits, simulation = model, None, self
+        self.model, self.bits, self.ranks, simulation = model, None, ranks, self
 
         class Sum(torch.nn.Module):
             def __init__(self, linear):
@@ -94,12 +95,18 @@ class Simulation:
                 return simulation.sum([torch.nn.functional.linear(*own) for own in zip(x.split(size, -1), self.weight.split(size, -1))])
         for layer in model.model.layers:
             layer.self_attn.o_proj, layer.mlp.down_proj = Sum(layer.self_attn.o_proj), Sum(layer.mlp.down_proj)
-        model.model.embed_tokens.register_forward_hook(lambda _, __, rows: self.sum([rows]))
+        shard = model.config.vocab_size // ranks
+        model.model.embed_tokens.register_forward_hook(
+            lambda _, ids, rows: self.sum([rows * (ids[0] // shard == rank).unsqueeze(-1) for rank in range(ranks)]))
 
     def sum(self, parts):
+        import torch
         if self.bits is None:
             return sum(parts)
-        return quantized(sum(quantized(part, self.bits[0]) for part in parts), self.bits[1])
+        rows = parts[0].shape[-2]
+        owner = torch.arange(rows).unsqueeze(-1) // -(-rows // self.ranks)
+        return quantized(sum(torch.where(owner == rank, part, quantized(part, self.bits[0])) for rank, part in enumerate(parts)),
+                         self.bits[1])
 
     def likelihood(self, ids, bits=None):
         """The mean of the logarithms."""

@@ -23,10 +23,10 @@
 // MOST-NOT: "a/chunk#2/all_to_all"
 // Of many chunks, the first ones are added while later ones are encoded.
 // MANY: role "a/chunk#3/all_to_all"
-// MANY-NEXT: nn.decode_sum
+// MANY: nn.decode_sum
 // MANY: role "a/chunk#0/all_gather"
 // MANY: role "a/chunk#4/all_to_all"
-// MANY-NEXT: nn.decode_sum
+// MANY: nn.decode_sum
 // MANY: role "a/chunk#4/all_gather"
 // MANY-NEXT: nn.decode %
 comm.mesh @mesh <tp = 2>
@@ -47,7 +47,8 @@ func.func @main(%x: tensor<2x8x256xf32> {nn.name = "x", comm.sharding = #comm.sh
   // CHECK: %[[X1:.*]] = nn.slice %[[M]] dim 0 from 8 size 8
   // CHECK: %[[P1:.*]] = nn.encode %[[X1]] as <"int8:128">
   // CHECK: %[[Q1:.*]] = comm.all_to_all(%[[P1]]) {{.*}} role "a/chunk#1/all_to_all"
-  // CHECK: %[[S0:.*]] = nn.decode_sum %[[Q0]] senders 2 as <"int8:128"> of f32 : tensor<2x1072xi8> -> tensor<4x256xf32>
+  // CHECK: %[[OWN:.*]] = comm.part %{{.*}} dim 0 over <@mesh, {tp}> : tensor<8x256xf32> -> tensor<4x256xf32>
+  // CHECK: %[[S0:.*]] = nn.decode_sum %[[Q0]] own %[[OWN]] over <@mesh, {tp}> senders 2 as <"int8:128"> of f32 : tensor<2x1072xi8>, tensor<4x256xf32> -> tensor<4x256xf32>
   // CHECK: %[[E0:.*]] = nn.encode %[[S0]] as <"int4:128"> : tensor<4x256xf32> -> tensor<1x560xi8>
   // CHECK: %[[G0:.*]] = comm.all_gather(%[[E0]]) dim 0 over <@mesh, {tp}> role "a/chunk#0/all_gather" : tensor<1x560xi8> -> tensor<2x560xi8>
   // CHECK: nn.decode_sum %[[Q1]]
@@ -79,7 +80,8 @@ func.func @main(%x: tensor<2x8x256xf32> {nn.name = "x", comm.sharding = #comm.sh
   // CHECK: nn.slice %{{.*}} dim 0 from 4 size 6 : tensor<15x192xf32>
   // CHECK: nn.slice %{{.*}} dim 0 from 10 size 5 : tensor<15x192xf32>
   // CHECK: nn.encode %{{.*}} : tensor<5x192xf32> -> tensor<2x624xi8>
-  // CHECK: nn.decode_sum %{{.*}} : tensor<2x624xi8> -> tensor<3x192xf32>
+  // CHECK: nn.concat %{{.*}}, %{{.*}} dim 0 : tensor<5x192xf32>, tensor<1x192xf32> -> tensor<6x192xf32>
+  // CHECK: nn.decode_sum %{{.*}} : tensor<2x624xi8>, tensor<3x192xf32> -> tensor<3x192xf32>
   // CHECK: nn.decode %{{.*}} -> tensor<5x192xf32>
   // CHECK: nn.concat %{{.*}}, %{{.*}}, %{{.*}} dim 0 : tensor<4x192xf32>, tensor<6x192xf32>, tensor<5x192xf32> -> tensor<15x192xf32>
   %b = comm.all_reduce sum(%odd) over <@mesh, {tp}> role "b" {comm.encoding = #comm.encoding<"int8:128">} : tensor<15x192xf32>
@@ -111,7 +113,9 @@ func.func @steps(%x: tensor<2x8x256xf32>, %y: tensor<2x3x256xf32>, %z: tensor<4x
   // CHECK: %[[Q0:.*]] = comm.all_to_all(%[[P0]]) split 1 concat 0 over <@mesh, {tp}> role "f/chunk#0" : tensor<2x2x288xi8> -> tensor<4x1x288xi8>
   // CHECK: nn.slice %[[S]] dim 2 from 3 size 1
   // CHECK: role "f/chunk#3"
-  // CHECK: %[[A0:.*]] = nn.decode_sum %[[Q0]] senders 2 as <"int8:128"> of f32 : tensor<4x1x288xi8> -> tensor<2x1x256xf32>
+  // CHECK: %[[PART:.*]] = comm.part %{{.*}} dim 1 over <@mesh, {tp}> : tensor<2x2x1x256xf32> -> tensor<2x1x1x256xf32>
+  // CHECK: %[[OWN:.*]] = tensor.collapse_shape %[[PART]] {{.*}} into tensor<2x1x256xf32>
+  // CHECK: %[[A0:.*]] = nn.decode_sum %[[Q0]] own %[[OWN]] over <@mesh, {tp}> senders 2 as <"int8:128"> of f32 : tensor<4x1x288xi8>, tensor<2x1x256xf32> -> tensor<2x1x256xf32>
   // CHECK: %[[A1:.*]] = nn.decode_sum
   // CHECK: nn.concat %[[A0]], %[[A1]], %{{.*}}, %{{.*}} dim 1 : {{.*}} -> tensor<2x4x256xf32>
   // REMARK: comm.reduce_scatter 'f': encoded as int8:128: payloads of {{.*}}, in 4 chunks of at least 1024 bytes of payload

@@ -28,7 +28,10 @@ func.func @main(%x: tensor<2x4x6x256xf32> {nn.name = "x", comm.sharding = #comm.
   // 48 rows divide.
   // CHECK: %[[P:.*]] = nn.encode %[[X]] as <"int8:128"> : tensor<2x4x6x256xf32> -> tensor<4x3184xi8>
   // CHECK: %[[Q:.*]] = comm.all_to_all(%[[P]]) split 0 concat 0 over <@mesh, {tp}> role "a/all_to_all" : tensor<4x3184xi8> -> tensor<4x3184xi8>
-  // CHECK: %[[S:.*]] = nn.decode_sum %[[Q]] senders 4 as <"int8:128"> of f32 : tensor<4x3184xi8> -> tensor<12x256xf32>
+  // What a rank adds itself is no payload.
+  // CHECK: %[[R:.*]] = tensor.collapse_shape %[[X]] {{\[\[}}0, 1, 2], [3{{\]\]}} : tensor<2x4x6x256xf32> into tensor<48x256xf32>
+  // CHECK: %[[OWN:.*]] = comm.part %[[R]] dim 0 over <@mesh, {tp}> : tensor<48x256xf32> -> tensor<12x256xf32>
+  // CHECK: %[[S:.*]] = nn.decode_sum %[[Q]] own %[[OWN]] over <@mesh, {tp}> senders 4 as <"int8:128"> of f32 : tensor<4x3184xi8>, tensor<12x256xf32> -> tensor<12x256xf32>
   // CHECK: %[[E:.*]] = nn.encode %[[S]] as <"fp8e4m3:64"> : tensor<12x256xf32> -> tensor<1x3184xi8>
   // CHECK: %[[G:.*]] = comm.all_gather(%[[E]]) dim 0 over <@mesh, {tp}> role "a/all_gather" : tensor<1x3184xi8> -> tensor<4x3184xi8>
   // CHECK: nn.decode %[[G]] as <"fp8e4m3:64"> of f32 : tensor<4x3184xi8> -> tensor<2x4x6x256xf32>
@@ -36,7 +39,11 @@ func.func @main(%x: tensor<2x4x6x256xf32> {nn.name = "x", comm.sharding = #comm.
   %a = comm.all_reduce sum(%x) over <@mesh, {tp}> role "a" {comm.encoding = #comm.encoding<"int8:128/fp8e4m3:64">} : tensor<2x4x6x256xf32>
   // No part of a row has whole groups, so that the eighth row is padding.
   // CHECK: nn.encode %{{.*}} as <"int8:128"> : tensor<1x7x320xf32> -> tensor<4x688xi8>
-  // CHECK: nn.decode_sum %{{.*}} : tensor<4x688xi8> -> tensor<2x320xf32>
+  // CHECK: %[[ODD:.*]] = tensor.collapse_shape %{{.*}} : tensor<1x7x320xf32> into tensor<7x320xf32>
+  // CHECK: %[[ONE:.*]] = nn.slice %[[ODD]] dim 0 from 0 size 1
+  // CHECK: %[[EIGHT:.*]] = nn.concat %[[ODD]], %[[ONE]] dim 0 : tensor<7x320xf32>, tensor<1x320xf32> -> tensor<8x320xf32>
+  // CHECK: comm.part %[[EIGHT]] dim 0 over <@mesh, {tp}> : tensor<8x320xf32> -> tensor<2x320xf32>
+  // CHECK: nn.decode_sum %{{.*}} : tensor<4x688xi8>, tensor<2x320xf32> -> tensor<2x320xf32>
   // CHECK: nn.decode %{{.*}} : tensor<4x688xi8> -> tensor<1x7x320xf32>
   %b = comm.all_reduce sum(%odd) over <@mesh, {tp}> role "b" {comm.encoding = #comm.encoding<"int8:128">} : tensor<1x7x320xf32>
   // Rows are cut where that helps.
@@ -48,10 +55,12 @@ func.func @main(%x: tensor<2x4x6x256xf32> {nn.name = "x", comm.sharding = #comm.
   // The payloads of senders follow each other.
   // CHECK: nn.encode %{{.*}} : tensor<2x4x6x256xf32> -> tensor<2x4x1600xi8>
   // CHECK: comm.all_to_all(%{{.*}}) split 1 concat 0 over <@mesh, {tp}> role "d" : tensor<2x4x1600xi8> -> tensor<8x1x1600xi8>
-  // CHECK: nn.decode_sum %{{.*}} senders 4 as <"int8:128"> of f32 : tensor<8x1x1600xi8> -> tensor<2x1x6x256xf32>
+  // CHECK: %[[OWN:.*]] = comm.part %[[X]] dim 1 over <@mesh, {tp}> : tensor<2x4x6x256xf32> -> tensor<2x1x6x256xf32>
+  // CHECK: nn.decode_sum %{{.*}} own %[[OWN]] over <@mesh, {tp}> senders 4 as <"int8:128"> of f32 : tensor<8x1x1600xi8>, tensor<2x1x6x256xf32> -> tensor<2x1x6x256xf32>
   %d = comm.reduce_scatter sum(%x) dim 1 over <@mesh, {tp}> role "d" {comm.encoding = #comm.encoding<"int8:128">} : tensor<2x4x6x256xf32> -> tensor<2x1x6x256xf32>
   // CHECK: nn.encode %{{.*}} as <"int8:64"> : tensor<2x4x6x4x64xf32> -> tensor<2x4x6x4x96xi8>
   // CHECK: comm.all_to_all(%{{.*}}) split 3 concat 0 {{.*}} -> tensor<8x4x6x1x96xi8>
+  // CHECK: comm.part %{{.*}} dim 3 over <@mesh, {tp}> : tensor<2x4x6x4x64xf32> -> tensor<2x4x6x1x64xf32>
   // CHECK: nn.decode_sum %{{.*}} -> tensor<2x4x6x1x64xf32>
   %e = comm.reduce_scatter sum(%x) dim 3 over <@mesh, {tp}> role "e" {comm.encoding = #comm.encoding<"int8:64">} : tensor<2x4x6x256xf32> -> tensor<2x4x6x64xf32>
   // CHECK: comm.all_gather(%{{.*}}) dim 1 over <@mesh, {tp}> role "f" : tensor<2x1x6352xi8> -> tensor<2x4x6352xi8>
@@ -77,7 +86,7 @@ func.func @main(%x: tensor<2x4x6x256xf32> {nn.name = "x", comm.sharding = #comm.
 // CHECK-LABEL: func.func @others
 func.func @others(%p: tensor<2x4x6x256xf32>, %a: tensor<4x64xbf16>, %b: tensor<4x64xbf16>, %blocks: tensor<8x5x64xf32>, %counts: tensor<8xi32>) {
   // CHECK: comm.all_to_all(%{{.*}}, %{{.*}}) split 0 concat 0 over <@mesh, {tp}> role "two/all_to_all"
-  // CHECK: nn.decode_sum %{{.*}} of bf16 : tensor<4x96xi8> -> tensor<1x64xf32>
+  // CHECK: nn.decode_sum %{{.*}} of bf16 : tensor<4x96xi8>, tensor<1x64xbf16> -> tensor<1x64xf32>
   // CHECK: nn.encode %{{.*}} : tensor<1x64xf32> -> tensor<1x96xi8>
   // CHECK: comm.all_gather(%{{.*}}, %{{.*}}) dim 0 over <@mesh, {tp}> role "two/all_gather"
   // CHECK: nn.decode %{{.*}} of f32 : tensor<4x96xi8> -> tensor<4x64xbf16>

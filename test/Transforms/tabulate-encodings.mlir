@@ -12,7 +12,7 @@ comm.mesh @mesh <tp = 2>
 // CHECK-LABEL: func.func private @layer
 // CHECK-SAME: %[[X:[^:]*]]: tensor<7x384xf32>, %[[C:[^:]*]]: tensor<2xi32>
 func.func private @layer(%x: tensor<7x384xf32>) -> tensor<7x384xf32> {
-  // CHECK: %[[A:.*]] = nn.fake_quantize %[[X]] by %[[C]] half reduce ranks 2 : tensor<7x384xf32>, tensor<2xi32> -> tensor<7x384xf32>
+  // CHECK: %[[A:.*]] = nn.fake_quantize %[[X]] by %[[C]] half reduce ranks 2 over <@mesh, {tp}> : tensor<7x384xf32>, tensor<2xi32> -> tensor<7x384xf32>
   // CHECK: %[[R:.*]] = comm.all_reduce sum(%[[A]]) over <@mesh, {tp}> role "mlp.down" : tensor<7x384xf32>
   // CHECK: %[[G:.*]] = nn.fake_quantize %[[R]] by %[[C]] half gather ranks 2
   // CHECK: return %[[G]]
@@ -64,20 +64,20 @@ func.func @main(%x: tensor<8x256xf32> {nn.name = "x", comm.sharding = #comm.shar
         tensor<8x64xf32> {nn.name = "d", comm.sharding = #comm.sharding<@mesh, [{}, {tp}]>, comm.global_type = tensor<8x256xf32>},
         tensor<8x256xf32> {nn.name = "e"}) attributes {nn.entry} {
   // Halves are added in f32, as an encoded all_reduce adds them.
-  // CHECK: %[[F:.*]] = nn.fake_quantize %[[H]] by %{{.*}} half reduce ranks 4 : tensor<8x256xbf16>, tensor<2xi32> -> tensor<8x256xf32>
+  // CHECK: %[[F:.*]] = nn.fake_quantize %[[H]] by %{{.*}} half reduce ranks 4 over <@mesh, {tp}> : tensor<8x256xbf16>, tensor<2xi32> -> tensor<8x256xf32>
   // CHECK: %[[R:.*]] = comm.all_reduce sum(%[[F]]) {{.*}} : tensor<8x256xf32>
   // CHECK: nn.fake_quantize %[[R]] by %{{.*}} half gather ranks 4 : tensor<8x256xf32>, tensor<2xi32> -> tensor<8x256xbf16>
   %a = comm.all_reduce sum(%h) over <@mesh, {tp}> role "half" : tensor<8x256xbf16>
   // Rows are cut as the payloads are.
   // CHECK: tensor.expand_shape %{{.*}} : tensor<8x256xf32> into tensor<8x4x64xf32>
-  // CHECK: nn.fake_quantize %{{.*}} half reduce ranks 1 : tensor<8x4x64xf32>
+  // CHECK: nn.fake_quantize %{{.*}} half reduce ranks 1 parts 8 over <@mesh, {tp}> : tensor<8x4x64xf32>
   // CHECK: tensor.collapse_shape %{{.*}} : tensor<8x4x64xf32> into tensor<8x256xf32>
   // CHECK: comm.reduce_scatter sum
   %b = comm.reduce_scatter sum(%x) dim 1 over <@mesh, {tp}> role "columns" : tensor<8x256xf32> -> tensor<8x64xf32>
   // Of several values, each as its own dimensions say.
-  // CHECK: nn.fake_quantize %{{.*}} half reduce ranks 1 : tensor<8x256xf32>
+  // CHECK: nn.fake_quantize %{{.*}} half reduce ranks 1 over <@mesh, {tp}> : tensor<8x256xf32>
   // CHECK: tensor.expand_shape %{{.*}} : tensor<256xf32> into tensor<4x64xf32>
-  // CHECK: nn.fake_quantize %{{.*}} half reduce ranks 1 : tensor<4x64xf32>
+  // CHECK: nn.fake_quantize %{{.*}} half reduce ranks 1 over <@mesh, {tp}> : tensor<4x64xf32>
   // CHECK: tensor.collapse_shape %{{.*}} : tensor<4x64xf32> into tensor<256xf32>
   // CHECK: comm.reduce_scatter sum
   %b0, %b1 = comm.reduce_scatter sum(%x, %row) dim 0 over <@mesh, {tp}> role "two" : tensor<8x256xf32>, tensor<256xf32> -> tensor<2x256xf32>, tensor<64xf32>

@@ -105,7 +105,7 @@ void decodeRows(const PayloadInput &input, const PayloadLayout &layout) {
     const std::string isa = layout.encoding.str() + ", " + kernels->isa;
     Exact out(layout.columns * byteSize(input.outType));
     const SpikeFault fault =
-        kernels->codec->decodeRows(codec, from.data(), input.senders,
+        kernels->codec->decodeRows(codec, from.data(), input.senders, -1,
                                    static_cast<int>(input.outType), out.data(), input.absent);
     require((fault.position >= 0) == !error.empty(),
             isa + ": a spike is outside of its group where the interpreter says so");
@@ -130,7 +130,7 @@ void encodeRow(const PayloadInput &input, const PayloadLayout &layout) {
     Exact out(layout.columns * byteSize(input.outType));
     const void *rows[] = {row.data()};
     require(kernels->codec
-                    ->decodeRows(CodecRow::of(layout), rows, 1, static_cast<int>(input.outType),
+                    ->decodeRows(CodecRow::of(layout), rows, 1, -1, static_cast<int>(input.outType),
                                  out.data(), false)
                     .position < 0,
             "spikes of an encoder are in their groups");

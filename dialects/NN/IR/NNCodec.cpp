@@ -51,7 +51,7 @@ LogicalResult verifyCodec(Operation *op, Value tensor, Value payload, EncodingAt
 }
 
 /// Each rank has all of it: parts and groups are those of the whole tensor.
-ShardingRule wholeRule(Value input, Value result) {
+ShardingRule wholeRule(ValueRange inputs, Value result) {
   ShardingRule rule;
   auto factors = [&](Value value, StringRef prefix) {
     comm::TensorFactors all;
@@ -59,14 +59,16 @@ ShardingRule wholeRule(Value input, Value result) {
       all.push_back({rule.addFactor((prefix + Twine(d)).str(), size, FactorKind::Replicated)});
     return all;
   };
-  rule.operands = {factors(input, "in")};
+  for (auto [i, input] : llvm::enumerate(inputs))
+    rule.operands.push_back(factors(input, i == 0 ? "in" : "own"));
   rule.results = {factors(result, "out")};
   return rule;
 }
 
-OpCost costOf(Value input, Value result, int64_t flops) {
+OpCost costOf(ValueRange inputs, Value result, int64_t flops) {
   OpCost cost;
-  cost.bytesRead = bytes(input);
+  for (Value input : inputs)
+    cost.bytesRead += bytes(input);
   cost.bytesWritten = bytes(result);
   cost.vectorFlops = flops;
   return cost;
@@ -112,16 +114,39 @@ KernelCall DecodeOp::getKernelCall() {
 }
 
 LogicalResult DecodeSumOp::verify() {
-  return verifyCodec(*this, getResult(), getPayload(), getEncoding(), getType(),
-                     static_cast<int64_t>(getSenders()));
+  if (failed(verifyCodec(*this, getResult(), getPayload(), getEncoding(), getType(),
+                         static_cast<int64_t>(getSenders()))))
+    return failure();
+  if (static_cast<bool>(getOwn()) != getGroup().has_value())
+    return emitOpError("expects 'own' and 'over' together [nn.codec_c5]");
+  if (!getOwn())
+    return success();
+  if (const auto expected = RankedTensorType::get(shapeOf(getResult()), getType());
+      getOwn().getType() != expected)
+    return emitOpError("expects 'own' of ")
+           << expected << ", got " << getOwn().getType() << " [nn.codec_c5]";
+  return success();
 }
-ShardingRule DecodeSumOp::getShardingRule() { return wholeRule(getPayload(), getResult()); }
+LogicalResult DecodeSumOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  if (!getGroup())
+    return success();
+  if (failed(comm::verifyGroup(*this, *getGroup(), symbols, "nn.codec_c5")))
+    return failure();
+  if (const int64_t ranks = comm::groupSize(*this, *getGroup());
+      ranks != static_cast<int64_t>(getSenders()))
+    return emitOpError("expects a group of ")
+           << getSenders() << " ranks, as many as senders, got " << ranks << " [nn.codec_c5]";
+  return success();
+}
+ShardingRule DecodeSumOp::getShardingRule() { return wholeRule(getOperands(), getResult()); }
 OpCost DecodeSumOp::getCost() {
-  return costOf(getPayload(), getResult(),
+  return costOf(getOperands(), getResult(),
                 3 * elements(getResult()) * static_cast<int64_t>(getSenders()));
 }
 KernelCall DecodeSumOp::getKernelCall() {
   return {"decode_sum",
-          {getPayload()},
-          {codeOf(getEncoding()), numberOf(getType()), static_cast<int64_t>(getSenders())}};
+          {getPayload(), getOwn()},
+          {codeOf(getEncoding()), numberOf(getType()), static_cast<int64_t>(getSenders())},
+          {},
+          getGroupAttr()};
 }

@@ -13,7 +13,8 @@
 def NN_Payload : ConfinedType<StaticShapeTensorOf<[I8]>, [Comm_Bounded],
     "statically shaped tensor of at most 2^48 i8 values">;
 
-class NN_CodecOp<string mnemonic> : NN_ReferenceOp<mnemonic, [], [NN_KernelCallOpInterface]> {
+class NN_CodecOp<string mnemonic, list<Trait> traits = []>
+    : NN_ReferenceOp<mnemonic, [], !listconcat([NN_KernelCallOpInterface], traits)> {
   code constraints = [{
     - (nn.codec_c1) the encoding is one, not two;
     - (nn.codec_c2) tensor and payload have at least one dimension, and the encoded type is f32, f16 or bf16;
@@ -58,7 +59,7 @@ def NN_DecodeOp : NN_CodecOp<"decode"> {
   let assemblyFormat = "$payload `as` $encoding `of` $type (`absent` $absent^)? attr-dict `:` type($payload) `->` type($result)";
 }
 
-def NN_DecodeSumOp : NN_CodecOp<"decode_sum"> {
+def NN_DecodeSumOp : NN_CodecOp<"decode_sum", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "The sum of the tensors of several ranks' payloads";
   let description = [{
     The payload holds those of `senders` tensors of the result's shape, one after the other. They are decoded to f32 and added in this order, in
@@ -68,11 +69,25 @@ def NN_DecodeSumOp : NN_CodecOp<"decode_sum"> {
     %s = nn.decode_sum %p senders 4 as <"int8:128"> of f32 : tensor<4x1216xi8> -> tensor<2x576xf32>
     ```
 
+    With `own`, the rows that this rank adds have lost nothing: they are added as they are, at the rank's place in the order, and what
+    the payload holds there is not read.
+
+    ```mlir
+    %s = nn.decode_sum %p own %x over <@mesh, {tp}> senders 4 as <"int8:128"> of f32
+        : tensor<4x1216xi8>, tensor<2x576xf32> -> tensor<2x576xf32>
+    ```
+
     Constraints:}] # constraints # [{
-    - (nn.codec_c4) `senders` is at least 1 and divides the number of parts.}];
-  let arguments = (ins NN_Payload:$payload, I64Attr:$senders, Comm_EncodingAttr:$encoding, TypeAttr:$type);
+    - (nn.codec_c4) `senders` is at least 1 and divides the number of parts;
+    - (nn.codec_c5) `own` has the result's shape and the encoded type, and the group, which is of `senders` ranks, names a mesh of the module
+      and axes of it; one is not given without the other.}];
+  let arguments = (ins NN_Payload:$payload, Optional<NN_Tensor>:$own, OptionalAttr<Comm_GroupAttr>:$group, I64Attr:$senders,
+                       Comm_EncodingAttr:$encoding, TypeAttr:$type);
   let results = (outs NN_Tensor:$result);
-  let assemblyFormat = "$payload `senders` $senders `as` $encoding `of` $type attr-dict `:` type($payload) `->` type($result)";
+  let assemblyFormat = [{
+    $payload (`own` $own^)? (`over` $group^)? `senders` $senders `as` $encoding `of` $type attr-dict
+    `:` type($payload) (`,` type($own)^)? `->` type($result)
+  }];
 }
 
 #endif

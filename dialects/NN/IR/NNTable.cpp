@@ -28,7 +28,15 @@ LogicalResult FakeQuantizeOp::verify() {
   if (static_cast<int64_t>(getRanks()) < 1)
     return emitOpError("expects at least 1 rank, got ")
            << static_cast<int64_t>(getRanks()) << " [nn.fake_quantize_c2]";
+  if (static_cast<int64_t>(getParts()) < 1)
+    return emitOpError("expects at least 1 part, got ")
+           << static_cast<int64_t>(getParts()) << " [nn.fake_quantize_c2]";
   return success();
+}
+
+LogicalResult FakeQuantizeOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  return getGroup() ? braid::comm::verifyGroup(*this, *getGroup(), symbols, "nn.fake_quantize_c3")
+                    : success();
 }
 
 /// Rows are independent; what is done to a row depends on all of it.
@@ -57,5 +65,8 @@ OpCost FakeQuantizeOp::getCost() {
 KernelCall FakeQuantizeOp::getKernelCall() {
   return {"fake_quantize",
           {getInput(), getEncodings()},
-          {static_cast<int64_t>(getGather()), static_cast<int64_t>(getRanks())}};
+          {static_cast<int64_t>(getGather()), static_cast<int64_t>(getRanks()),
+           static_cast<int64_t>(getParts())},
+          {},
+          getGroupAttr()};
 }

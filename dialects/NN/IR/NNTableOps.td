@@ -18,7 +18,8 @@ def NN_EncodingCodes : ConfinedType<NN_Ids, [
     CPred<"::llvm::equal(::llvm::cast<::mlir::ShapedType>($_self).getShape(), ::llvm::ArrayRef<int64_t>{2})">],
     "tensor of 2 i32 values">;
 
-def NN_FakeQuantizeOp : NN_ReferenceOp<"fake_quantize", [], [NN_KernelCallOpInterface]> {
+def NN_FakeQuantizeOp
+    : NN_ReferenceOp<"fake_quantize", [], [NN_KernelCallOpInterface, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "A tensor as an encoding that is known at run time gives it back";
   let description = [{
     The rows of the input, which are all of its dimensions but the last, are encoded and decoded each by itself: the
@@ -33,13 +34,24 @@ def NN_FakeQuantizeOp : NN_ReferenceOp<"fake_quantize", [], [NN_KernelCallOpInte
     %y = nn.fake_quantize %x by %codes half reduce ranks 4 : tensor<7x576xf32>, tensor<2xi32> -> tensor<7x576xf32>
     ```
 
+    With `over`, rows are in `parts` parts for each rank of a group, as in a payload that is sent to its ranks, and those for this rank are as
+    they were: a rank adds its own rows without a loss.
+
+    ```mlir
+    %y = nn.fake_quantize %x by %codes half reduce ranks 4 parts 1 over <@mesh, {tp}>
+        : tensor<8x576xf32>, tensor<2xi32> -> tensor<8x576xf32>
+    ```
+
     Constraints:
     - (nn.fake_quantize_c1) input and result have the same shape, of at least one dimension and one element;
-    - (nn.fake_quantize_c2) `ranks` is at least 1.}];
-  let arguments = (ins NN_Tensor:$input, NN_EncodingCodes:$encodings, UnitAttr:$gather, I64Attr:$ranks);
+    - (nn.fake_quantize_c2) `ranks` is at least 1, and so is `parts`;
+    - (nn.fake_quantize_c3) the group, if any, names a mesh of the module, and axes of it.}];
+  let arguments = (ins NN_Tensor:$input, NN_EncodingCodes:$encodings, UnitAttr:$gather, I64Attr:$ranks,
+                       DefaultValuedAttr<I64Attr, "1">:$parts, OptionalAttr<Comm_GroupAttr>:$group);
   let results = (outs NN_Tensor:$result);
   let assemblyFormat = [{
-    $input `by` $encodings `half` (`gather` $gather^) : (`reduce`)? `ranks` $ranks attr-dict `:` type($input) `,` type($encodings) `->` type($result)
+    $input `by` $encodings `half` (`gather` $gather^) : (`reduce`)? `ranks` $ranks (`parts` $parts^)? (`over` $group^)? attr-dict `:`
+    type($input) `,` type($encodings) `->` type($result)
   }];
   let extraClassDeclaration = [{ KernelCall getKernelCall(); }];
 }

@@ -108,7 +108,7 @@ LogicalResult ParameterAttr::verify(function_ref<InFlightDiagnostic()> emitError
 
 LogicalResult PayloadAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                   braid::comm::EncodingAttr encoding, Type type, int64_t senders,
-                                  bool absent) {
+                                  bool absent, int64_t own, braid::comm::GroupAttr group) {
   if (!encoding.isSingle())
     return emitError() << "expects one encoding, got '" << encoding.getText()
                        << "' [rt.payload_c1]";
@@ -119,6 +119,10 @@ LogicalResult PayloadAttr::verify(function_ref<InFlightDiagnostic()> emitError,
     return emitError() << "expects at least 1 sender [rt.payload_c3]";
   if (senders != 0 && absent)
     return emitError() << "expects no absent parts of a sum [rt.payload_c3]";
+  if (own < -1 || (own >= 0) != static_cast<bool>(group))
+    return emitError() << "expects the number of an argument and a group of 'own' [rt.payload_c4]";
+  if (group && senders == 0)
+    return emitError() << "expects 'own' beside 'senders' only [rt.payload_c4]";
   return success();
 }
 
@@ -135,6 +139,14 @@ Attribute PayloadAttr::parse(AsmParser &parser, Type) {
       return {};
     senders = senders == 0 ? -1 : senders; // 0 stands for none
   }
+  int64_t own = -1;
+  braid::comm::GroupAttr group;
+  if (succeeded(parser.parseOptionalKeyword("own"))) {
+    if (parser.parseInteger(own) || parser.parseKeyword("over") ||
+        parser.parseCustomAttributeWithFallback(group))
+      return {};
+    own = own == -1 ? -2 : own; // -1 stands for none
+  }
   const bool absent = succeeded(parser.parseOptionalKeyword("absent"));
   if (parser.parseGreater())
     return {};
@@ -145,12 +157,17 @@ Attribute PayloadAttr::parse(AsmParser &parser, Type) {
       braid::comm::EncodingAttr::getChecked(emitError, parser.getContext(), StringRef(text));
   if (!encoding)
     return {};
-  return PayloadAttr::getChecked(emitError, parser.getContext(), encoding, type, senders, absent);
+  return PayloadAttr::getChecked(emitError, parser.getContext(), encoding, type, senders, absent,
+                                 own, group);
 }
 
 void PayloadAttr::print(AsmPrinter &printer) const {
   printer << "<\"" << getEncoding().getText() << "\" of " << getType();
   if (getSenders() != 0)
     printer << " senders " << getSenders();
+  if (getGroup()) {
+    printer << " own " << getOwn() << " over ";
+    printer.printStrippedAttrOrType(getGroup());
+  }
   printer << (getAbsent() ? " absent>" : ">");
 }

@@ -137,6 +137,15 @@ FailureOr<braid::runtime::LibraryCall> KernelOp::getLibraryCall(int64_t parts) {
 }
 
 LogicalResult KernelOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  for (unsigned i = 0; i < getArgumentTypes().size(); ++i)
+    if (PayloadAttr payload = getPayload(i); payload && payload.getGroup()) {
+      if (failed(verifyGroup(*this, payload.getGroup(), symbols, "rt.kernel_c13")))
+        return failure();
+      if (const int64_t ranks = groupSize(*this, payload.getGroup()); ranks != payload.getSenders())
+        return emitOpError("expects a group of ")
+               << payload.getSenders() << " ranks, as many as senders, got " << ranks
+               << " [rt.kernel_c13]";
+    }
   if (!getLibrary())
     return success();
   if (getGroup() && failed(verifyGroup(*this, *getGroup(), symbols, "rt.kernel_c10")))
@@ -183,15 +192,27 @@ braid::runtime::LibraryCall KernelOp::getCodecCall(unsigned operand, int64_t row
     call.integers.push_back(static_cast<int64_t>(*braid::comm::toRuntime(how.getType())));
     call.integers.push_back(how.getSenders() == 0 ? how.getAbsent() : how.getSenders());
   }
-  call.operands.resize(2);
-  call.operands[encodes ? 0 : 1] = operandType(type.clone(shape));
+  call.operands.resize(call.kernel->operands.size());
+  call.operands[codecRows(call)] = operandType(type.clone(shape));
   if (payload)
-    call.operands[encodes ? 1 : 0] = operandType(payload);
+    call.operands[codecPayload(call)] = operandType(payload);
+  if (how.getGroup()) {
+    call.operands[1] = operandType(
+        cast<RankedTensorType>(getArgumentTypes()[static_cast<size_t>(how.getOwn())]).clone(shape));
+    call.parts = how.getSenders();
+  }
   return call;
 }
 
+bool KernelOp::isOwn(unsigned argument) {
+  return llvm::any_of(llvm::seq<size_t>(0, getArgumentTypes().size()), [&](size_t i) {
+    PayloadAttr payload = getPayload(static_cast<unsigned>(i));
+    return payload && payload.getOwn() == argument;
+  });
+}
+
 bool KernelOp::canShare(unsigned argument, unsigned result) {
-  if (isExternal() || getPayload(argument) ||
+  if (isExternal() || isOwn(argument) || getPayload(argument) ||
       getPayload(static_cast<unsigned>(getArgumentTypes().size()) + result))
     return false;
   Block &body = getBody().front();
@@ -267,6 +288,15 @@ static LogicalResult verifyPayloads(KernelOp op) {
              << RTDialect::kPayloadAttrName
              << "' on rows and columns of floats of a kernel with a body only, got " << what << " "
              << number << " of type " << type << " [rt.kernel_c13]";
+    if (payload.getGroup()) {
+      const auto own = static_cast<size_t>(payload.getOwn());
+      const auto rows = tensor.clone(payload.getType());
+      if (encodes || own >= arguments || op.getPayload(static_cast<unsigned>(own)) ||
+          op.getArgumentTypes()[own] != rows)
+        return op.emitOpError("expects argument ")
+               << own << ", which argument " << number << " has as its own rows, to be of type "
+               << rows << " and not encoded [rt.kernel_c13]";
+    }
     if (encodes && (payload.getType() != tensor.getElementType() || payload.getSenders() != 0 ||
                     payload.getAbsent()))
       return op.emitOpError("expects result ")

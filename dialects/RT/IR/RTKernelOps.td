@@ -81,7 +81,8 @@ def RT_KernelOp : RT_Op<"kernel", [IsolatedFromAbove, Symbol, FunctionOpInterfac
     - (rt.kernel_c11) only a kernel with a `library_symbol` has `row_flops`;
     - (rt.kernel_c12, ODS) `row_flops` is at least 0;
     - (rt.kernel_c13) `rt.payload` is on operands of a kernel with a body only, which have all row dimensions and a column
-      of a floating-point type; of a result it has the result's element type, no `senders` and no `absent`.
+      of a floating-point type; of a result it has the result's element type, no `senders` and no `absent`. Its `own` is an
+      argument with the same rows, of the encoded type and without an `rt.payload`, and its group is of `senders` ranks.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<FunctionType>:$function_type,
                        OptionalAttr<DictArrayAttr>:$arg_attrs, OptionalAttr<DictArrayAttr>:$res_attrs,
@@ -106,6 +107,8 @@ def RT_KernelOp : RT_Op<"kernel", [IsolatedFromAbove, Symbol, FunctionOpInterfac
     /// How launches encode an operand, which is an argument or, counted behind them, a result; null where they do not.
     PayloadAttr getPayload(unsigned operand);
     bool hasPayloads();
+    /// Whether an argument has the rows that the rank adds itself to those of a payload.
+    bool isOwn(unsigned argument);
     /// The call of the library's codec between an operand's rows in a launch of `rows` rows and its payload, which may be
     /// null. It may be one that the descriptor refuses.
     ::braid::runtime::LibraryCall getCodecCall(unsigned operand, int64_t rows, ::mlir::ShapedType payload);

@@ -37,7 +37,7 @@ def FormKernels : Pass<"braid-form-kernels", "::mlir::ModuleOp"> {
     A decode (`nn.decode`, `nn.decode_sum`) joins the kernel that takes its rows, and an `nn.encode` the kernel that gives
     them, where shapes are the same: the operand of the kernel is then the payload, and its `rt.payload` says how it is
     encoded. A decode whose rows an encode takes is a kernel with it. With padding between the parts of a payload, or rows
-    that do not exist, this is the same. Where the rows come from or go to something else, such as a matmul or a value in
+    that do not exist, this is the same. The own rows of a sum are an argument of the kernel, which `rt.payload` names. Where the rows come from or go to something else, such as a matmul or a value in
     another shape, or are too long for kernels of the `target`, a codec stays an operation of its own, and a remark says
     so.
 

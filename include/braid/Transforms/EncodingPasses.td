@@ -62,7 +62,8 @@ def ExpandEncoded : Pass<"braid-expand-encoded", "::mlir::ModuleOp"> {
   let summary = "Make encoded collectives of codecs and collectives of bytes";
   let description = [{
     An all_reduce is the two steps of Flash Communication (algorithm 1): each rank sends the parts of its payload to
-    the ranks that add them, which decode them and add them in the order of positions in f32, and send their sum to all.
+    the ranks that add them, which decode them and add them in the order of positions in f32, and send their sum to all. What a
+    rank has of the rows that it adds itself does not travel, and is added as it is.
     Rows that the ranks do not divide are cut where whole groups allow, and padded otherwise.
 
     Before:
@@ -75,15 +76,17 @@ def ExpandEncoded : Pass<"braid-expand-encoded", "::mlir::ModuleOp"> {
     %p = nn.encode %x as <"int4:128"> : tensor<8x384xf32> -> tensor<2x832xi8>
     %q = comm.all_to_all(%p) split 0 concat 0 over <@mesh, {tp}> role "mlp.down/all_to_all"
         : tensor<2x832xi8> -> tensor<2x832xi8>
-    %s = nn.decode_sum %q senders 2 as <"int4:128"> of f32 : tensor<2x832xi8> -> tensor<4x384xf32>
+    %own = comm.part %x dim 0 over <@mesh, {tp}> : tensor<8x384xf32> -> tensor<4x384xf32>
+    %s = nn.decode_sum %q own %own over <@mesh, {tp}> senders 2 as <"int4:128"> of f32
+        : tensor<2x832xi8>, tensor<4x384xf32> -> tensor<4x384xf32>
     %e = nn.encode %s as <"int8:128"> : tensor<4x384xf32> -> tensor<1x1600xi8>
     %g = comm.all_gather(%e) dim 0 over <@mesh, {tp}> role "mlp.down/all_gather" : tensor<1x1600xi8> -> tensor<2x1600xi8>
     %r = nn.decode %g as <"int8:128"> of f32 : tensor<2x1600xi8> -> tensor<8x384xf32>
     ```
     A collective of much payload is cut at whole rows into chunks, each with at least `message-bytes` of payload for every rank
     in either half, so that links carry one chunk while others are encoded, added and decoded. At most four
-    chunks are sent ahead of the one that is added, and a chunk is decoded four behind it. Each has equally many rows for every rank to add, so the bits
-    are those of one chunk. Chunks are slices and concatenations, which move no data: where a chunk has rows of a piece for each rank, each piece has
+    chunks are sent ahead of the one that is added, and a chunk is decoded four behind it. Each has equally many rows for every rank to add; so which rows
+    of an all_reduce a rank adds itself depends on the number of chunks. Chunks are slices and concatenations, which move no data: where a chunk has rows of a piece for each rank, each piece has
     an encode or a decode of its own. Only where other dimensions are before the pieces, its rows are copied for the codec.
 
     With `message-bytes=1024`, what is done with a tensor<16x256xf32> in 8 bits:
@@ -94,7 +97,9 @@ def ExpandEncoded : Pass<"braid-expand-encoded", "::mlir::ModuleOp"> {
     %x1 = nn.slice %x dim 0 from 8 size 8 : tensor<16x256xf32> -> tensor<8x256xf32>
     %p1 = nn.encode %x1 as <"int8:128"> : tensor<8x256xf32> -> tensor<2x1072xi8>
     %q1 = comm.all_to_all(%p1) split 0 concat 0 over <@mesh, {tp}> role "mlp.down/chunk#1/all_to_all" : tensor<2x1072xi8> -> tensor<2x1072xi8>
-    %s0 = nn.decode_sum %q0 senders 2 as <"int8:128"> of f32 : tensor<2x1072xi8> -> tensor<4x256xf32>
+    %own0 = comm.part %x0 dim 0 over <@mesh, {tp}> : tensor<8x256xf32> -> tensor<4x256xf32>
+    %s0 = nn.decode_sum %q0 own %own0 over <@mesh, {tp}> senders 2 as <"int8:128"> of f32
+        : tensor<2x1072xi8>, tensor<4x256xf32> -> tensor<4x256xf32>
     ...
     %r = nn.concat %r0, %r1 dim 0 : tensor<8x256xf32>, tensor<8x256xf32> -> tensor<16x256xf32>
     ```

@@ -261,7 +261,8 @@ Result<std::vector<float>> decodePart(const Payload &p, const int64_t *bytes, bo
   return values;
 }
 
-/// The tensors of all senders, added in their order.
+/// The tensors of all senders, added in their order. The second input, if there is one, is that of
+/// this rank, as it is.
 Outputs decodeAll(const KernelCall &c, int64_t senders, bool absent) {
   const Tensor &payload = *c.inputs[0];
   const ValueType &type = c.outputs[0];
@@ -269,9 +270,16 @@ Outputs decodeAll(const KernelCall &c, int64_t senders, bool absent) {
                                         payload.shape(), senders));
   const auto count = static_cast<size_t>(numElements(type.shape));
   std::vector<float> sum;
+  const Tensor *own = c.inputs.size() > 1 ? c.inputs[1] : nullptr;
   for (int64_t sender = 0; sender < senders; ++sender) {
     std::vector<float> values;
-    for (int64_t part = 0; part < p.parts; ++part) {
+    const bool isOwn = own && sender == c.part;
+    if (isOwn) {
+      const Tensor stored = own->roundedToStorage();
+      for (size_t i = 0; i < count; ++i)
+        values.push_back(static_cast<float>(stored.floats()[i]));
+    }
+    for (int64_t part = 0; part < p.parts && !isOwn; ++part) {
       ASSIGN_OR_RETURN(
           std::vector<float> rows,
           decodePart(p, payload.ints() + (sender * p.parts + part) * p.partBytes, absent));
@@ -290,7 +298,8 @@ Outputs decodeAll(const KernelCall &c, int64_t senders, bool absent) {
   return single(Tensor::ofFloats(type.dtype, type.shape, std::move(result)));
 }
 
-/// Rows as the half of the pair that the codes say gives them back, or as they are.
+/// Rows as the half of the pair that the codes say gives them back, or as they are. With a group,
+/// rows that the rank adds itself are as they are.
 Outputs fakeQuantize(const KernelCall &c) {
   const Tensor &input = *c.inputs[0], &codes = *c.inputs[1];
   const ValueType &type = c.outputs[0];
@@ -302,23 +311,26 @@ Outputs fakeQuantize(const KernelCall &c) {
     } else if (code != 0) {
       ASSIGN_OR_RETURN(halves[i], runtime::Encoding::fromCode(static_cast<uint32_t>(code)));
     }
-  const auto &own = halves[static_cast<size_t>(c.integers[0])];
+  const auto &half = halves[static_cast<size_t>(c.integers[0])];
   const int64_t pieces = halves[0] && halves[1] ? runtime::rowPieces({*halves[0], *halves[1]}, rows,
                                                                      columns, c.integers[1])
                                                 : 1;
   const Tensor stored = input.roundedToStorage();
   std::vector<double> result;
-  const int64_t length = columns / pieces;
+  const int64_t length = columns / pieces, parts = c.integers[2] * c.parts,
+                rowsOfPart = (rows * pieces + parts - 1) / parts;
   for (int64_t begin = 0; begin < stored.numElements(); begin += length) {
     std::vector<float> values;
     for (int64_t i = begin; i < begin + length; ++i)
       values.push_back(static_cast<float>(stored.floats()[i]));
-    if (own) {
+    const bool isOwn = c.parts > 1 && begin / length / rowsOfPart % c.parts == c.part;
+    const bool isEncoded = half && !isOwn;
+    if (isEncoded) {
       ASSIGN_OR_RETURN(
-          values, decodeRow(*own, input.dtype(), length, encodeRow(*own, input.dtype(), values)));
+          values, decodeRow(*half, input.dtype(), length, encodeRow(*half, input.dtype(), values)));
     }
     for (float value : values)
-      result.push_back(static_cast<double>(own ? castTo(type.dtype, value) : value));
+      result.push_back(static_cast<double>(isEncoded ? castTo(type.dtype, value) : value));
   }
   return single(Tensor::ofFloats(type.dtype, type.shape, std::move(result)));
 }

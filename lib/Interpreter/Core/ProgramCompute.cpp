@@ -29,9 +29,13 @@ struct CodedRows {
   MemoryView rows;
   AlignedBytes memory;
 
-  static CodedRows of(const fb::OperandCodecT &codec, int64_t rows, const MemoryView &payload) {
+  static CodedRows of(const fb::OperandCodecT &codec, int64_t rows, const MemoryView &payload,
+                      const MemoryView *own) {
     CodedRows coded;
-    coded.call = runtime::codecCall(codec, rows, {payload.dtype, payload.shape, payload.strides});
+    coded.call = runtime::codecCall(
+        codec, rows, {payload.dtype, payload.shape, payload.strides},
+        own ? std::optional(runtime::OperandType{own->dtype, own->shape, own->strides})
+            : std::nullopt);
     const runtime::OperandType &type = coded.call[runtime::codecRows(coded.call)];
     coded.rows.dtype = type.dtype;
     coded.rows.shape = type.shape;
@@ -40,10 +44,14 @@ struct CodedRows {
         static_cast<uint64_t>(numElements(type.shape) * runtime::byteSize(type.dtype)));
     return coded;
   }
-  /// What the codec makes of `from`, as a value of the type of `to`.
-  Result<Tensor> code(const Tensor &from, const MemoryView &to) const {
+  /// What the codec makes of `from`, as a value of the type of `to`. `own` is what the rank at
+  /// position `part` adds itself; null: nothing.
+  Result<Tensor> code(const Tensor &from, const MemoryView &to, const Tensor *own,
+                      int64_t part) const {
     KernelCall kernel;
-    kernel.inputs = {&from};
+    kernel.inputs = {&from, own};
+    kernel.part = part;
+    kernel.parts = call.parts;
     kernel.outputs = {{to.dtype, to.shape}};
     kernel.integers = call.integers;
     ASSIGN_OR_RETURN(std::vector<Tensor> results, computeLibraryKernel(call.kernel->name, kernel));
@@ -53,7 +61,8 @@ struct CodedRows {
 
 /// Runs a generated kernel. Operands with a codec are decoded and encoded as a whole.
 Status launch(const ProgramCommand &command, const fb::LaunchT &op, const fb::KernelT &kernel,
-              ProgramMemory &memory, int64_t rank, runtime::KernelFunction function) {
+              ProgramMemory &memory, const runtime::Mesh &mesh, int64_t rank,
+              runtime::KernelFunction function) {
   static_assert(sizeof(void *) == sizeof(int64_t), "descriptors mix pointers and sizes");
   auto fail = [&](const Status &status, size_t operand) {
     return Status::error("rank " + std::to_string(rank) + ": " + command.describe() + ": operand " +
@@ -69,12 +78,20 @@ Status launch(const ProgramCommand &command, const fb::LaunchT &op, const fb::Ke
       descriptors.push_back(descriptorOf(view, memory.at(view)));
       continue;
     }
-    coded[i] = CodedRows::of(*codec, op.rows, view);
+    const MemoryView *own =
+        codec->own < 0 ? nullptr : &command.reads[static_cast<size_t>(codec->own)].view;
+    coded[i] = CodedRows::of(*codec, op.rows, view, own);
     const MemoryView &rows = coded[i].rows;
     descriptors.push_back(descriptorOf(rows, coded[i].memory.get()));
     if (i >= numReads)
       continue;
-    Result<Tensor> decoded = coded[i].code(memory.load(view), rows);
+    std::optional<Tensor> ownRows;
+    if (own)
+      ownRows = memory.load(*own);
+    ASSIGN_OR_RETURN(const int64_t part,
+                     mesh.groupPosition(rank, runtime::axesOf(codec->codec->axes)));
+    Result<Tensor> decoded =
+        coded[i].code(memory.load(view), rows, ownRows ? &*ownRows : nullptr, part);
     if (!decoded.ok())
       return fail(decoded.status(), i);
     storeTo(coded[i].memory.get(), rows, *decoded);
@@ -88,7 +105,8 @@ Status launch(const ProgramCommand &command, const fb::LaunchT &op, const fb::Ke
     if (!coded[i].memory)
       continue;
     const MemoryView &view = command.writes[i - numReads].view;
-    Result<Tensor> encoded = coded[i].code(loadFrom(coded[i].memory.get(), coded[i].rows), view);
+    Result<Tensor> encoded =
+        coded[i].code(loadFrom(coded[i].memory.get(), coded[i].rows), view, nullptr, 0);
     if (!encoded.ok())
       return fail(encoded.status(), i);
     memory.store(view, *encoded);
@@ -133,7 +151,7 @@ Status compute(const ProgramCommand &command, ProgramMemory &memory, const fb::P
     const fb::KernelT &kernel = *program.kernels[op->kernel];
     if (const runtime::LibraryKernel *library = runtime::libraryKernelOf(kernel))
       return computeLibrary(command, *library, *kernel.library, memory, mesh, rank);
-    return launch(command, *op, kernel, memory, rank, kernels[op->kernel]);
+    return launch(command, *op, kernel, memory, mesh, rank, kernels[op->kernel]);
   } else if (command.op->AsCopy()) {
     memory.store(command.writes[0].view, memory.load(command.reads[0].view));
   }

@@ -81,6 +81,10 @@ std::vector<std::unique_ptr<fb::OperandCodecT>> codecsOf(rt::KernelOp kernel) {
     codec->codec = std::make_unique<fb::LibraryCallT>();
     codec->codec->name = call.kernel->name;
     codec->codec->integers = call.integers;
+    if (rt::PayloadAttr payload = kernel.getPayload(operand); payload.getGroup()) {
+      codec->own = static_cast<int32_t>(payload.getOwn());
+      codec->codec->axes = axesOf(payload.getGroup());
+    }
     codec->dtype = static_cast<fb::DType>(rows.dtype);
     codec->row_shape.assign(rows.shape.begin() + 1, rows.shape.end());
     codecs.push_back(std::move(codec));

@@ -57,9 +57,13 @@ public:
 private:
   LogicalResult lower(rt::KernelOp kernel) {
     SmallVector<Type> types;
-    for (Type type : llvm::concat<const Type>(kernel.getArgumentTypes(), kernel.getResultTypes())) {
+    for (auto [i, type] : llvm::enumerate(
+             llvm::concat<const Type>(kernel.getArgumentTypes(), kernel.getResultTypes()))) {
       auto tensor = cast<RankedTensorType>(type);
-      if (!isSupported(tensor.getElementType()))
+      // Rows that only a codec takes may have any type.
+      const bool isRead = !kernel.isOwn(static_cast<unsigned>(i)) ||
+                          !kernel.getBody().getArgument(static_cast<unsigned>(i)).use_empty();
+      if (isRead && !isSupported(tensor.getElementType()))
         return kernel.emitOpError()
                << "'" << kernel.getSymName()
                << "' expects elements of f32, i32 or i64 on the CPU target, got " << tensor;

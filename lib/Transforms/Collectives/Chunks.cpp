@@ -35,15 +35,6 @@ std::string Chunks::text() const {
   return ", in " + std::to_string(chunks) + " chunks of at least " + least;
 }
 
-/// How a value becomes a matrix.
-static SmallVector<ReassociationIndices> matrixDims(int64_t rank) {
-  SmallVector<ReassociationIndices> groups(2);
-  for (int64_t d = 0; d + 1 < rank; ++d)
-    groups[0].push_back(d);
-  groups[1].push_back(rank - 1);
-  return groups;
-}
-
 Chunks::Cut Chunks::along(Value value, int64_t dim) const {
   return {tensorOf(value), value, chunks == 1 ? -1 : dim, 1};
 }

@@ -68,6 +68,14 @@ Value mergeDim(OpBuilder &builder, Location loc, Value value, int64_t dim, Ranke
   return tensor::CollapseShapeOp::create(builder, loc, type, value, splitDims(type.getRank(), dim));
 }
 
+SmallVector<ReassociationIndices> matrixDims(int64_t rank) {
+  SmallVector<ReassociationIndices> groups(2);
+  for (int64_t d = 0; d + 1 < rank; ++d)
+    groups[0].push_back(d);
+  groups[1].push_back(rank - 1);
+  return groups;
+}
+
 int64_t rowsOf(RankedTensorType type) {
   int64_t rows = 1;
   for (int64_t dim : type.getShape().drop_back())

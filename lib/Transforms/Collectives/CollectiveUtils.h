@@ -28,6 +28,8 @@ mlir::RankedTensorType withoutDim(mlir::RankedTensorType type, int64_t dim);
 mlir::RankedTensorType withDim(mlir::RankedTensorType type, int64_t dim, int64_t size);
 /// How a value of `rank` dimensions is reshaped whose dimension `dim` becomes two.
 llvm::SmallVector<mlir::ReassociationIndices> splitDims(int64_t rank, int64_t dim);
+/// How a value of `rank` dimensions becomes a matrix of its rows.
+llvm::SmallVector<mlir::ReassociationIndices> matrixDims(int64_t rank);
 /// A value whose dimension `dim` is two: [.., pieces, size / pieces, ..]; and a value of type
 /// `type` again, unless it is one.
 mlir::Value splitDim(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value, int64_t dim,

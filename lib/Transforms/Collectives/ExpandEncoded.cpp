@@ -103,12 +103,12 @@ private:
     auto add = [&](int64_t chunk, ArrayRef<Value> payloads) {
       SmallVector<Value> sums;
       SmallVector<Type> gathered;
-      chunks.forValues(values, chunk, [&](size_t, RankedTensorType type) {
+      chunks.forValues(values, chunk, [&](size_t i, RankedTensorType type) {
         auto sum =
             RankedTensorType::get({llvm::divideCeilSigned(rowsOf(type), n), type.getShape().back()},
                                   builder.getF32Type());
-        sums.push_back(encode(decodeSum(payloads[sums.size()], type.getElementType(), sum),
-                              encodings.gather, {1}));
+        Value own = ownRows(chunks.slice(values[i], chunk));
+        sums.push_back(encode(decodeSum(payloads[sums.size()], own, sum), encodings.gather, {1}));
         gathered.push_back(gatheredType(sums.back().getType(), 0, n));
       });
       auto gather =
@@ -162,7 +162,10 @@ private:
           type = withSize(type, dim, 1);
         else
           type = chunks.count() == 1 ? tensorOf(output) : withoutDim(type, dim);
-        sums[i].push_back(decodeSum(payloads.consume_front(), type.getElementType(), type));
+        Value part =
+            createSlice(builder, loc, chunks.slice(values[i], chunk), dim, scatter.getGroup());
+        sums[i].push_back(
+            decodeSum(payloads.consume_front(), mergeDim(builder, loc, part, dim, type), type));
       });
     };
     chunks.inOrder(send, add);
@@ -400,9 +403,31 @@ private:
     return nn::DecodeOp::create(builder, codecLoc, type, payload, attribute(encoding),
                                 TypeAttr::get(encoded), absent ? builder.getUnitAttr() : nullptr);
   }
-  Value decodeSum(Value payload, Type encoded, RankedTensorType type) {
-    return nn::DecodeSumOp::create(builder, codecLoc, type, payload, builder.getI64IntegerAttr(n),
-                                   attribute(encodings.reduce), TypeAttr::get(encoded));
+  /// What a rank adds itself does not travel, and so it is added as it is.
+  Value decodeSum(Value payload, Value own, RankedTensorType type) {
+    return nn::DecodeSumOp::create(builder, codecLoc, type, payload, own, op.getGroup(),
+                                   builder.getI64IntegerAttr(n), attribute(encodings.reduce),
+                                   TypeAttr::get(tensorOf(own).getElementType()));
+  }
+  /// The part of an all_reduce's rows, as a matrix, that this rank adds. Where the ranks do not
+  /// divide the rows, copies of some stand for those that are missing, whose sum is nobody's.
+  Value ownRows(Value value) {
+    const RankedTensorType type = tensorOf(value);
+    const int64_t columns = type.getShape().back(), count = rowsOf(type);
+    Value rows = value;
+    const auto matrix = RankedTensorType::get({count, columns}, type.getElementType());
+    if (type.getRank() == 1)
+      rows = tensor::ExpandShapeOp::create(builder, loc, matrix, value,
+                                           ArrayRef<ReassociationIndices>{{0, 1}});
+    else if (type.getRank() > 2)
+      rows =
+          tensor::CollapseShapeOp::create(builder, loc, matrix, value, matrixDims(type.getRank()));
+    SmallVector<Value> all;
+    for (int64_t missing = llvm::alignTo(count, n); missing > 0; missing -= count)
+      all.push_back(missing >= count
+                        ? rows
+                        : nn::SliceOp::create(builder, loc, rows, 0, 0, missing).getResult());
+    return createSlice(builder, loc, chunks.join(all, 0), 0, op.getGroup());
   }
   EncodingAttr attribute(const Encoding &encoding) {
     return EncodingAttr::get(builder.getContext(), runtime::EncodingPair{encoding, encoding});

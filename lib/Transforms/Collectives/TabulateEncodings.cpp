@@ -43,7 +43,7 @@ private:
   void allReduce(AllReduceOp reduce) {
     SmallVector<Type> results(reduce.getResultTypes());
     for (OpOperand &input : reduce->getOpOperands())
-      input.set(through(input.get(), Half::reduce, builder.getF32Type(), n));
+      input.set(through(input.get(), Half::reduce, builder.getF32Type(), n, 1, reduce.getGroup()));
     builder.setInsertionPointAfter(reduce);
     for (auto [output, type] : llvm::zip_equal(reduce.getOutputs(), results)) {
       output.setType(RankedTensorType::get(tensorOf(output).getShape(), builder.getF32Type()));
@@ -61,16 +61,26 @@ private:
         continue;
       const int64_t last = type.getRank() - 1, pieces = piecesOfRows(op, input.get());
       Value rows = pieces == 1 ? input.get() : splitDim(builder, loc, input.get(), last, pieces);
-      Value encoded = through(rows, half, type.getElementType(), 1);
+      // What a rank adds itself loses nothing: of each run of the dimensions before the one that a
+      // reduce_scatter divides, one part.
+      int64_t parts = 1;
+      GroupAttr group;
+      if (auto scatter = dyn_cast<ReduceScatterOp>(op.getOperation())) {
+        for (int64_t size : type.getShape().take_front(scatter.getDim()))
+          parts *= size;
+        group = scatter.getGroup();
+      }
+      Value encoded = through(rows, half, type.getElementType(), 1, parts, group);
       input.set(mergeDim(builder, loc, encoded, last, type));
     }
   }
 
-  Value through(Value value, Half half, Type element, int64_t ranks) {
+  Value through(Value value, Half half, Type element, int64_t ranks, int64_t parts = 1,
+                GroupAttr group = {}) {
     return nn::FakeQuantizeOp::create(
         builder, loc, RankedTensorType::get(tensorOf(value).getShape(), element), value, codes,
-        half == Half::gather ? builder.getUnitAttr() : UnitAttr(),
-        builder.getI64IntegerAttr(ranks));
+        half == Half::gather ? builder.getUnitAttr() : UnitAttr(), builder.getI64IntegerAttr(ranks),
+        builder.getI64IntegerAttr(parts), group);
   }
 
   CollectiveOpInterface op;

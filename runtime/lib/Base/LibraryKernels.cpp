@@ -238,9 +238,12 @@ Status check(const LibraryCall &c) {
 
 /// The payloads of Encoding.h: the last dimension of a payload is the bytes of a part, the others
 /// count parts. `code` and `type` are Encoding::code and the DType of the tensor that was encoded,
-/// whose rows are all dimensions but the last.
+/// whose rows are all dimensions but the last. With a group, of as many ranks as senders,
+/// decode_sum does not read the payload at this rank's position: `own` has these rows, as they were
+/// before they were encoded.
 namespace codec {
 enum { input, output };
+enum { payload, own, sum }; // of decode_sum
 enum { code, type, absentOrSenders };
 Result<int64_t> leadingSize(const LibraryCall &c, size_t operand) {
   const OperandType &view = c[operand];
@@ -289,27 +292,43 @@ Result<PayloadLayout> decode(const LibraryCall &c) {
   return layout(c, output, input, c.integers[type], 1);
 }
 Result<PayloadLayout> decodeSum(const LibraryCall &c) {
-  return layout(c, output, input, c.integers[type], c.integers[absentOrSenders]);
+  return layout(c, sum, payload, c.integers[type], c.integers[absentOrSenders]);
 }
 template <auto layoutOf> Status check(const LibraryCall &c) { return layoutOf(c).status(); }
+Status checkSum(const LibraryCall &c) {
+  RETURN_IF_ERROR(decodeSum(c).status());
+  if (!c.has(own))
+    return c.parts == 1 ? Status()
+                        : Status::error("expects own of a sum in a group of ", c.parts, " ranks");
+  const int64_t senders = c.integers[absentOrSenders];
+  if (c.parts != senders)
+    return Status::error("expects a group of ", senders, " ranks, as many as senders, got ",
+                         c.parts);
+  RETURN_IF_ERROR(leadingSize(c, own).status());
+  return firstOf({expectShape(c, own, c[sum].shape),
+                  runtime::expectType("own", c[own], static_cast<DType>(c.integers[type]))});
+}
 /// A pass for the extremes and one for the codes.
 double encodeFlops(const LibraryCall &c) { return 6 * elements(c[input]); }
 double decodeFlops(const LibraryCall &c) { return 2 * elements(c[output]); }
 double decodeSumFlops(const LibraryCall &c) {
-  return 3 * elements(c[output]) * static_cast<double>(c.integers[absentOrSenders]);
+  return 3 * elements(c[sum]) * static_cast<double>(c.integers[absentOrSenders]);
 }
 } // namespace codec
 
 /// The rows of a tensor as an encoding gives them back, each half of a pair by its code: 0 for
-/// none.
+/// none. With a group, rows, or pieces of them, are in `parts` parts for each of its ranks, as in
+/// a payload, and those for this rank are as they were.
 namespace fakeQuantize {
 enum { input, encodings, output };
-enum { half, ranks };
+enum { half, ranks, parts };
 Status check(const LibraryCall &c) {
   if (const int64_t got = c.integers[half]; got != 0 && got != 1)
     return Status::error("expects half of 0 (reduce) or 1 (gather), got ", got);
   if (const int64_t got = c.integers[ranks]; got < 1)
     return Status::error("expects at least 1 rank, got ", got);
+  if (const int64_t got = c.integers[parts]; got < 1 || got > INT64_MAX / c.parts)
+    return Status::error("expects at least 1 part and fewer than 2^63 of all ranks, got ", got);
   for (size_t operand : {size_t(input), size_t(output)}) {
     RETURN_IF_ERROR(codec::leadingSize(c, operand).status());
     if (const DType type = c[operand].dtype; type == DType::f64)
@@ -434,15 +453,21 @@ const std::vector<LibraryKernel> &libraryKernels() {
        codec::decodeFlops,
        {"code", "type", "absent"}},
       {"decode_sum",
-       {in("payload", Elements::bytes), out("out", floats)},
-       codec::check<codec::decodeSum>,
+       {in("payload", Elements::bytes), maybe("own", Elements::encoded), out("out", floats)},
+       codec::checkSum,
        codec::decodeSumFlops,
-       {"code", "type", "senders"}},
+       {"code", "type", "senders"},
+       {},
+       false,
+       Group::optional},
       {"fake_quantize",
        {in("input", floats), in("encodings", ids), out("out", floats)},
        fakeQuantize::check,
        fakeQuantize::flops,
-       {"half", "ranks"}},
+       {"half", "ranks", "parts"},
+       {},
+       false,
+       Group::optional},
       {"quantize_rows",
        {in("input", floats), out("values", Elements::bytes), out("scales", Elements::f32)},
        quantizeRows::check,
@@ -513,6 +538,7 @@ static Status checkElements(const LibraryCall &call, size_t i) {
   case Elements::any:
     return {};
   case Elements::floats:
+  case Elements::encoded:
     return expectFloat(operand.name, call[i]);
   case Elements::floatsOrI8:
     return call[i].dtype == DType::i8
@@ -545,6 +571,13 @@ Result<PayloadLayout> payloadLayout(const LibraryCall &call) {
   return name == "encode"   ? codec::encode(call)
          : name == "decode" ? codec::decode(call)
                             : codec::decodeSum(call);
+}
+
+size_t codecRows(const LibraryCall &call) {
+  return std::string(call.kernel->name) == "encode" ? codec::input : call.kernel->firstOutput();
+}
+size_t codecPayload(const LibraryCall &call) {
+  return std::string(call.kernel->name) == "encode" ? codec::output : codec::payload;
 }
 
 Status LibraryCall::check() const {

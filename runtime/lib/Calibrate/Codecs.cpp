@@ -102,8 +102,12 @@ private:
       const bool sums = std::strcmp(kernel, "decode_sum") == 0;
       a.integers.insert(a.integers.end(), {static_cast<int64_t>(DType::f32), sums ? senders : 0});
     }
-    a.operands = {encodes ? values : bytes, encodes ? bytes : values};
-    a.data = {encodes ? tensor : payload, encodes ? payload : tensor};
+    a.operands.resize(a.kernel->operands.size());
+    a.data.resize(a.operands.size());
+    a.operands[codecRows(a)] = values;
+    a.data[codecRows(a)] = tensor;
+    a.operands[codecPayload(a)] = bytes;
+    a.data[codecPayload(a)] = payload;
     return a;
   }
 };

@@ -40,9 +40,8 @@ bool CodecRates::isCodec(const LibraryCall &call) {
 }
 
 static double elementsOf(const LibraryCall &call) {
-  const bool encodes = std::strcmp(call.kernel->name, "encode") == 0;
   double elements = 1;
-  for (int64_t size : call[encodes ? 0 : 1].shape)
+  for (int64_t size : call[runtime::codecRows(call)].shape)
     elements *= static_cast<double>(size);
   return elements;
 }

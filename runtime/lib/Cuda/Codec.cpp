@@ -91,6 +91,14 @@ Result<CodecLaunch> codecLaunch(const LibraryArguments &a) {
   layout.writeHeader(reinterpret_cast<std::byte *>(c.header), 0);
   c.header[2] = static_cast<unsigned>(layout.rowsPerPart);
   c.senders = static_cast<unsigned>(senders);
+  if (sums && a.has("own")) {
+    const Tensor own = a.tensor("own");
+    ASSIGN_OR_RETURN(const int64_t ownStride, own.rowStride());
+    c.own = own.data;
+    c.ownRowBytes = ownStride * byteSize(own.dtype);
+    c.ownSender = static_cast<unsigned>(a.part);
+    c.alignedOwn = isAligned(own.data, c.ownRowBytes, 16);
+  }
   c.mayBeAbsent = static_cast<int>(decodes && !sums && a.integers.back() != 0);
   // To decode, a thread checks the header of each part.
   launch.threads = std::max(*warps * 32, decodes ? senders * layout.parts : 0);
@@ -123,14 +131,15 @@ Result<StreamCommand> makeCodec(const LibraryArguments &a, const LaunchPlace &pl
   return libraryStreamCommand(rank, launch.kernel.function(), launch.threads, launch.arguments);
 }
 
-Status payloadError(const LibraryCall &call, const library::Fault &fault) {
+Status payloadError(const LibraryArguments &call, const library::Fault &fault) {
   if (fault.elements != 0)
     return Status::error("row ", fault.position, ": expects a spike position below ",
                          fault.elements, ", got ", fault.value);
   ASSIGN_OR_RETURN(const PayloadLayout layout, payloadLayout(call));
   const bool sums = std::strcmp(call.kernel->name, "decode_sum") == 0;
-  const int64_t first = fault.position % layout.parts;
-  const int64_t least = sums && call.integers.back() > 1 ? 0 : layout.rowsOf(first);
+  const int64_t inTensor = fault.position % layout.parts;
+  const int64_t first = inTensor + (sums && call.has("own") && call.part == 0 ? layout.parts : 0);
+  const int64_t least = sums && call.integers.back() > 1 ? 0 : layout.rowsOf(inTensor);
   RETURN_IF_ERROR(layout.checkHeader(reinterpret_cast<const std::byte *>(fault.header), least)
                       .within("part " + std::to_string(fault.position)));
   // Else it is right by itself.

@@ -118,7 +118,7 @@ constexpr uint64_t payloadFault(uint64_t number, size_t operand) {
 constexpr uint64_t commandOfFault(uint64_t fault) { return fault & UINT32_MAX; }
 constexpr size_t operandOfFault(uint64_t fault) { return static_cast<size_t>(fault >> 32); }
 /// What is wrong with the payload of a call that has a fault.
-Status payloadError(const LibraryCall &call, const library::Fault &fault);
+Status payloadError(const LibraryArguments &call, const library::Fault &fault);
 /// The same of a launch of a generated kernel, which names the operand.
 Status payloadError(const DeviceLaunchCommand &command, const library::Fault &fault);
 Result<StreamCommand> makeCopy(const CopyCommand &command, RankDevice &rank);

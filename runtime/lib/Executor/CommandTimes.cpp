@@ -67,9 +67,14 @@ Result<double> CommandTimes::ofKernel(const fb::KernelT &kernel, const fb::Launc
         viewBytes(*launch.operands[i]);
   std::vector<LibraryCall> codecs;
   for (const auto &codec : kernel.codecs) {
-    const fb::ViewT &payload = *launch.operands[codec->operand];
-    codecs.push_back(codecCall(
-        *codec, launch.rows, {static_cast<DType>(payload.dtype), payload.shape, payload.strides}));
+    auto typeOf = [&](size_t operand) {
+      const fb::ViewT &view = *launch.operands[operand];
+      return OperandType{static_cast<DType>(view.dtype), view.shape, view.strides};
+    };
+    std::optional<OperandType> own;
+    if (codec->own >= 0)
+      own = typeOf(static_cast<size_t>(codec->own));
+    codecs.push_back(codecCall(*codec, launch.rows, typeOf(codec->operand), std::move(own)));
   }
   return operations.ofRows(work, static_cast<double>(launch.rows), read, written, codecs);
 }

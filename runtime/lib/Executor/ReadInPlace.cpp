@@ -41,7 +41,11 @@ OperandUses::OperandUses(const fb::ProgramT &itsProgram, bool mayRead) : program
     for (const auto &stream : procedure->streams)
       for (const auto &command : stream->commands) {
         isAlike &= command->on.empty();
-        forEachView(command->op, [&](const fb::ViewT &view, bool) { isAlike &= !view.position; });
+        // Reads are found by where payloads are, and by what writes to them: where else a rank
+        // reads makes no difference.
+        forEachView(command->op, [&](const fb::ViewT &view, bool isWritten) {
+          isAlike &= !view.position || (!isWritten && view.dtype != fb::DType::i8);
+        });
       }
 }
 

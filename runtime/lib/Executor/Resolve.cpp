@@ -278,7 +278,8 @@ private:
         operands.push_back(tensor(frame, *view));
       const fb::KernelT &kernel = *in.program->kernels[launch.kernel];
       if (!in.kernels) {
-        std::vector<EncodedOperand> encoded = encodedOperands(kernel, operands, launch.rows);
+        ASSIGN_OR_RETURN(std::vector<EncodedOperand> encoded,
+                         encodedOperands(kernel, operands, launch.rows));
         command.op = DeviceLaunchCommand{launch.kernel, std::move(operands), launch.rows,
                                          std::move(encoded)};
         return {};
@@ -288,10 +289,11 @@ private:
         usedBytes = CommandTimes::bytesOf(launch);
       }
       if (!kernel.codecs.empty()) {
-        ASSIGN_OR_RETURN(command.op, resolveCodecLaunch(
-                                         (*in.kernels)[launch.kernel], operands, launch.row_operand,
-                                         encodedOperands(kernel, operands, launch.rows),
-                                         launch.rows, in.threads));
+        ASSIGN_OR_RETURN(const std::vector<EncodedOperand> encoded,
+                         encodedOperands(kernel, operands, launch.rows));
+        ASSIGN_OR_RETURN(command.op,
+                         resolveCodecLaunch((*in.kernels)[launch.kernel], operands,
+                                            launch.row_operand, encoded, launch.rows, in.threads));
         return {};
       }
       ASSIGN_OR_RETURN(command.op, resolveLaunch((*in.kernels)[launch.kernel], operands,
@@ -339,17 +341,24 @@ private:
     return found == payloads->end() ? std::vector<std::byte *>() : found->second;
   }
 
-  std::vector<EncodedOperand> encodedOperands(const fb::KernelT &kernel,
-                                              const std::vector<Tensor> &operands,
-                                              int64_t rows) const {
+  Result<std::vector<EncodedOperand>> encodedOperands(const fb::KernelT &kernel,
+                                                      const std::vector<Tensor> &operands,
+                                                      int64_t rows) const {
     std::vector<EncodedOperand> encoded;
     for (const auto &codec : kernel.codecs) {
       const Tensor &payload = operands[codec->operand];
+      const Tensor *own = codec->own < 0 ? nullptr : &operands[static_cast<size_t>(codec->own)];
       EncodedOperand one{codec->operand, {}};
-      static_cast<LibraryCall &>(one.codec) =
-          codecCall(*codec, rows, {payload.dtype, payload.shape, payload.strides});
+      static_cast<LibraryCall &>(one.codec) = codecCall(
+          *codec, rows, {payload.dtype, payload.shape, payload.strides},
+          own ? std::optional(OperandType{own->dtype, own->shape, own->strides}) : std::nullopt);
       one.codec.data.resize(one.codec.operands.size());
-      one.codec.data[1 - codecRows(one.codec)] = payload.data;
+      one.codec.data[codecPayload(one.codec)] = payload.data;
+      if (own) {
+        one.codec.data[one.codec.place("own")] = own->data;
+        ASSIGN_OR_RETURN(one.codec.part,
+                         in.mesh->groupPosition(in.rank, axesOf(codec->codec->axes)));
+      }
       one.codec.payloadParts = partsOf(payload.data);
       encoded.push_back(std::move(one));
     }

@@ -38,11 +38,12 @@ struct CodecKernels {
   /// Encodes `columns` elements of `type` at `x` into exactly `rowBytes` at `row`.
   void (*encodeRow)(const CodecRow &codec, const void *x, void *row);
   /// out = cast(sum of the decoded `rows`, of which there is at least one, in order, in f32), of
-  /// `columns` elements of the DType `type`. Nothing beyond `rowBytes` of a row is read, whatever
-  /// the bytes are. At a fault, `out` is partly written. With `stream`, an output that is aligned
-  /// as its type goes past the caches where that is possible.
+  /// `columns` elements of the DType `type`. The row at `own`, if that is not negative, is not
+  /// encoded: it has elements of the codec's type. Nothing beyond `rowBytes` of a row is read,
+  /// whatever the bytes are. At a fault, `out` is partly written. With `stream`, an output that is
+  /// aligned as its type goes past the caches where that is possible.
   SpikeFault (*decodeRows)(const CodecRow &codec, const void *const *rows, int64_t numRows,
-                           int type, void *out, bool stream);
+                           int64_t own, int type, void *out, bool stream);
 };
 
 // One per instruction set; without those that are not compiled for this architecture.

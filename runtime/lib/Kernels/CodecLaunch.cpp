@@ -46,7 +46,8 @@ public:
         const size_t place = codecRows(codec);
         t = {nullptr, codec[place].dtype, codec[place].shape, codec[place].strides};
         operand.rowBytes = payload.rows() / rows * payload.rowBytes();
-        (place == 0 ? encodes : decodes).push_back({i, payload, payload.rows() / rows, 0});
+        const bool isEncode = place < codecPayload(codec);
+        (isEncode ? encodes : decodes).push_back({i, payload, payload.rows() / rows, 0});
       } else if (rowOperand[i]) {
         if (t.shape.empty() || t.shape[0] != rows)
           return Status::error("expects operand ", i, " to have ", rows, " rows, got ",

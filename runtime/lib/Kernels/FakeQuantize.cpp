@@ -41,6 +41,9 @@ public:
     run->codes = integersOf(a, "encodings");
     run->gather = a.integers[0] != 0;
     run->ranks = a.integers[1];
+    run->parts = a.integers[2] * a.parts;
+    run->group = a.parts;
+    run->self = a.part;
     run->rows = run->input.rows();
     run->columns = run->input.shape.back();
     ASSIGN_OR_RETURN(const int64_t inputStride, run->input.rowStride());
@@ -68,7 +71,7 @@ public:
         if (*layout)
           through(**layout, row, *context.kernels.codec);
         else
-          convert(row);
+          convert(row, 0, columns);
         add(row, parts[static_cast<size_t>(member)]);
       }
     });
@@ -92,13 +95,13 @@ private:
         continue;
       ASSIGN_OR_RETURN(halves[i], Encoding::fromCode(static_cast<uint32_t>(code)));
     }
-    const std::optional<Encoding> &own = halves[gather ? 1 : 0];
-    if (!own)
+    const std::optional<Encoding> &half = halves[gather ? 1 : 0];
+    if (!half)
       return std::optional<PayloadLayout>();
     const int64_t pieces =
         halves[0] && halves[1] ? rowPieces({*halves[0], *halves[1]}, rows, columns, ranks) : 1;
     ASSIGN_OR_RETURN(PayloadLayout layout,
-                     PayloadLayout::of(*own, input.dtype, 1, columns / pieces, 1));
+                     PayloadLayout::of(*half, input.dtype, 1, columns / pieces, 1));
     return std::optional<PayloadLayout>(layout);
   }
 
@@ -108,25 +111,34 @@ private:
   void through(const PayloadLayout &layout, int64_t row, const CodecKernels &kernels) const {
     const CodecRow codec = CodecRow::of(layout);
     std::vector<std::byte> encoded(static_cast<size_t>(layout.rowBytes));
+    const int64_t pieces = columns / layout.columns,
+                  rowsOfPart = (rows * pieces + parts - 1) / parts;
     for (int64_t begin = 0; begin < columns; begin += layout.columns) {
+      const int64_t piece = row * pieces + begin / layout.columns;
+      if (group > 1 && piece / rowsOfPart % group == self) {
+        convert(row, begin, layout.columns);
+        continue;
+      }
       kernels.encodeRow(codec, from(row) + begin * byteSize(input.dtype), encoded.data());
       const void *only = encoded.data();
-      kernels.decodeRows(codec, &only, 1, static_cast<int>(out.dtype),
+      kernels.decodeRows(codec, &only, 1, /*own=*/-1, static_cast<int>(out.dtype),
                          to(row) + begin * byteSize(out.dtype), /*stream=*/false);
     }
   }
 
-  void convert(int64_t row) const {
+  void convert(int64_t row, int64_t begin, int64_t count) const {
+    const std::byte *source = from(row) + begin * byteSize(input.dtype);
+    std::byte *dest = to(row) + begin * byteSize(out.dtype);
     if (input.dtype == out.dtype) {
-      std::memcpy(to(row), from(row), static_cast<size_t>(columns * byteSize(out.dtype)));
+      std::memcpy(dest, source, static_cast<size_t>(count * byteSize(out.dtype)));
       return;
     }
-    for (int64_t i = 0; i < columns; ++i) {
-      const float value = read(input.dtype, from(row), i);
+    for (int64_t i = 0; i < count; ++i) {
+      const float value = read(input.dtype, source, i);
       if (out.dtype == DType::f32)
-        reinterpret_cast<float *>(to(row))[i] = value;
+        reinterpret_cast<float *>(dest)[i] = value;
       else
-        reinterpret_cast<uint16_t *>(to(row))[i] =
+        reinterpret_cast<uint16_t *>(dest)[i] =
             out.dtype == DType::f16 ? floatToF16(value) : floatToBf16(value);
     }
   }
@@ -143,7 +155,8 @@ private:
   Tensor input, out;
   Integers codes{};
   bool gather = false;
-  int64_t ranks = 1, rows = 0, columns = 0, inputRowBytes = 0, outRowBytes = 0, members = 1;
+  int64_t ranks = 1, parts = 1, group = 1, self = 0, rows = 0, columns = 0, inputRowBytes = 0,
+          outRowBytes = 0, members = 1;
   mutable EncodingErrors sums;
 };
 

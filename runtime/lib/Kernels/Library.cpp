@@ -29,7 +29,8 @@ Result<DType> storedType(const LibraryArguments &arguments, Storage storage) {
   std::optional<DType> type;
   for (size_t i = 0; i < arguments.operands.size(); ++i) {
     if (!arguments.LibraryCall::has(i) || !arguments[i].isFloat() ||
-        arguments.kernel->operands[i].elements == Elements::f32)
+        arguments.kernel->operands[i].elements == Elements::f32 ||
+        arguments.kernel->operands[i].elements == Elements::encoded)
       continue;
     const OperandType &operand = arguments[i];
     const DType got = operand.dtype;

@@ -20,9 +20,16 @@ Result<PayloadRows> PayloadRows::of(const LibraryArguments &call) {
   rows.payload = payload.data;
   rows.parts = call.payloadParts;
   const std::string name = call.kernel->name;
-  if (name == "decode_sum")
+  if (name == "decode_sum") {
     rows.senders = call.integers.back();
-  else if (name == "decode")
+    if (call.has("own")) {
+      const Tensor own = call.tensor("own");
+      ASSIGN_OR_RETURN(const int64_t stride, own.rowStride());
+      rows.ownSender = call.part;
+      rows.own = own.data;
+      rows.ownStrideBytes = stride * byteSize(own.dtype);
+    }
+  } else if (name == "decode")
     rows.mayBeAbsent = call.integers.back() != 0;
   return rows;
 }
@@ -50,14 +57,18 @@ static int64_t rowsIn(const std::byte *header) {
 }
 
 Status PayloadRows::checkHeaders() const {
+  // The first sender whose parts are read tells how many rows the others have.
+  const int64_t firstSender = ownSender == 0 ? 1 : 0;
   for (int64_t i = 0; i < senders * layout.parts; ++i) {
+    if (i / layout.parts == ownSender)
+      continue;
     const std::byte *header = part(i);
     // Nothing was sent; bytes of 0 decode to 0.
     if (mayBeAbsent && std::all_of(header, header + PayloadLayout::kHeaderBytes,
                                    [](std::byte byte) { return byte == std::byte(0); }))
       continue;
-    const int64_t first = i % layout.parts;
-    RETURN_IF_ERROR(layout.checkHeader(header, senders > 1 ? 0 : layout.rowsOf(first))
+    const int64_t inTensor = i % layout.parts, first = firstSender * layout.parts + inTensor;
+    RETURN_IF_ERROR(layout.checkHeader(header, senders > 1 ? 0 : layout.rowsOf(inTensor))
                         .within("part " + std::to_string(i)));
     if (const int64_t expected = rowsIn(part(first)), rows = rowsIn(header); rows != expected)
       return Status::error("part ", i, ": expects a payload of ", expected, " rows, as part ",
@@ -75,10 +86,12 @@ Status PayloadRows::decode(const CodecKernels &kernels, Range range, std::byte *
   const void **from = many.empty() ? few : many.data();
   for (int64_t row = range.begin; row < range.end; ++row, to += strideBytes) {
     for (int64_t sender = 0; sender < senders; ++sender)
-      from[sender] =
-          payloadRow(sender * layout.parts + row / layout.rowsPerPart, row % layout.rowsPerPart);
-    const SpikeFault fault =
-        kernels.decodeRows(codec, from, senders, static_cast<int>(tensorType), to, stream);
+      from[sender] = sender == ownSender
+                         ? own + row * ownStrideBytes
+                         : payloadRow(sender * layout.parts + row / layout.rowsPerPart,
+                                      row % layout.rowsPerPart);
+    const SpikeFault fault = kernels.decodeRows(codec, from, senders, ownSender,
+                                                static_cast<int>(tensorType), to, stream);
     if (fault.position >= 0)
       return Status::error("row ", row, ": expects a spike position below ", fault.elements,
                            ", got ", fault.position);

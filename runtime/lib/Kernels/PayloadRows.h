@@ -31,8 +31,8 @@ public:
   /// Encodes a row from `from`, or writes zeros if it does not exist.
   void encode(const CodecKernels &kernels, int64_t row, const std::byte *from) const;
 
-  /// Whether every part has a header of this payload. A part has the rows of its tensor, or, after
-  /// a sum of parts, those that were padding too.
+  /// Whether every part that is read has a header of this payload. A part has the rows of its
+  /// tensor, or, after a sum of parts, those that were padding too.
   Status checkHeaders() const;
   /// Decodes rows, and adds those of all senders, to `to` and on with a stride. With `stream`,
   /// past the caches.
@@ -53,6 +53,10 @@ private:
   std::byte *payload = nullptr;
   std::vector<std::byte *> parts; ///< where they do not follow each other
   int64_t partStrideBytes = 0, senders = 1;
+  /// The sender that this rank is: its rows are in memory as they are. Negative: none is.
+  int64_t ownSender = -1;
+  const std::byte *own = nullptr;
+  int64_t ownStrideBytes = 0;
   bool mayBeAbsent = false;
   DType tensorType = DType::f32;
 };

@@ -23,12 +23,8 @@ const program::OperandCodecT *codecOf(const program::KernelT &kernel, size_t ope
   return nullptr;
 }
 
-/// Of encode, the rows are the input; of decode and decode_sum, the output.
-size_t codecRows(const LibraryCall &codec) {
-  return std::string(codec.kernel->name) == "encode" ? 0 : 1;
-}
-
-LibraryCall codecCall(const program::OperandCodecT &codec, int64_t rows, OperandType payload) {
+LibraryCall codecCall(const program::OperandCodecT &codec, int64_t rows, OperandType payload,
+                      std::optional<OperandType> own) {
   LibraryCall call;
   call.kernel = findLibraryKernel(codec.codec->name);
   call.integers = codec.codec->integers;
@@ -39,10 +35,13 @@ LibraryCall codecCall(const program::OperandCodecT &codec, int64_t rows, Operand
   tensor.strides.assign(tensor.shape.size(), 1);
   for (size_t d = tensor.shape.size() - 1; d-- > 0;)
     tensor.strides[d] = tensor.strides[d + 1] * tensor.shape[d + 1];
-  call.operands.resize(2);
-  const size_t place = codecRows(call);
-  call.operands[place] = std::move(tensor);
-  call.operands[1 - place] = std::move(payload);
+  call.operands.resize(call.kernel->operands.size());
+  call.operands[codecRows(call)] = std::move(tensor);
+  call.operands[codecPayload(call)] = std::move(payload);
+  if (own) {
+    call.operands[1] = std::move(own);
+    call.parts = call.integers.back();
+  }
   return call;
 }
 
@@ -58,9 +57,16 @@ static Status verifyCodec(const program::Kernel &kernel, const program::OperandC
                          ", got ", inQuotes(name));
   const size_t integers = call.integers() ? call.integers()->size() : 0,
                expected = findLibraryKernel(name)->integers.size();
-  if (call.optional() != 0 || call.numbers() || call.axes() || integers != expected)
+  if (call.optional() != 0 || call.numbers() || integers != expected)
     return Status::error("expects ", expected, " integers of ", name, " and nothing else, got ",
                          integers);
+  const bool hasOwn = codec.own() >= 0;
+  if (hasOwn != (call.axes() != nullptr) || (hasOwn && name != "decode_sum"))
+    return Status::error("expects own rows and the axes of a group of decode_sum, or neither");
+  if (hasOwn && (static_cast<uint32_t>(codec.own()) >= numOperands - kernel.num_outputs() ||
+                 codecOf(kernel, static_cast<uint32_t>(codec.own()))))
+    return Status::error("expects own rows in an operand that is read and has no codec, got ",
+                         codec.own());
   if (!isAligned(*call.integers()) || !isAligned(*codec.row_shape()))
     return Status::error("expects integers and a shape that are aligned");
   if (codec.dtype() < program::DType::f32 || codec.dtype() > program::DType::i8)
@@ -106,9 +112,10 @@ const program::OperandCodec *codecOf(const program::Kernel &kernel, uint32_t ope
   return nullptr;
 }
 
-Status verifyPayload(const program::OperandCodec &codec, int64_t rows, const OperandType &view) {
+Status verifyPayload(const program::OperandCodec &codec, int64_t rows, const OperandType &view,
+                     std::optional<OperandType> own) {
   const std::unique_ptr<program::OperandCodecT> unpacked(codec.UnPack());
-  return codecCall(*unpacked, rows, view).check();
+  return codecCall(*unpacked, rows, view, std::move(own)).check();
 }
 
 } // namespace braid::runtime

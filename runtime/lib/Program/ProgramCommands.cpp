@@ -59,16 +59,34 @@ Status verifyLaunch(const program::Launch &op, const program::Program &program, 
   const size_t marked = op.row_operand() ? op.row_operand()->size() : 0;
   if (marked != count)
     return Status::error("expects 'row_operand' for ", count, " operands, got ", marked);
+  auto roleOf = [](unsigned i) { return "operand " + std::to_string(i); };
+  std::vector<CheckedView> taken;
   for (unsigned i = 0; i < count; ++i) {
-    std::string role = "operand " + std::to_string(i);
     Access access = i < count - kernel.num_outputs() ? Access::read : Access::write;
-    CheckedView view = views.take(*op.operands()->Get(i), role, access);
+    taken.push_back(views.take(*op.operands()->Get(i), roleOf(i), access));
     if (!views.ok())
       return views.status;
+  }
+  for (unsigned i = 0; i < count; ++i) {
+    const std::string role = roleOf(i);
+    const CheckedView &view = taken[i];
     if (const program::OperandCodec *codec = codecOf(kernel, i)) {
       if (op.row_operand()->Get(i))
         return Status::error(role, ": expects a payload to be no row operand");
-      RETURN_IF_ERROR(verifyPayload(*codec, op.rows(), view).within(role));
+      std::optional<OperandType> own;
+      if (codec->own() >= 0) {
+        const auto place = static_cast<unsigned>(codec->own());
+        own = taken[place];
+        ASSIGN_OR_RETURN(const int64_t parts, groupSize(*codec->codec()->axes(), mesh));
+        const int64_t senders = *codec->codec()->integers()->rbegin();
+        if (!op.row_operand()->Get(place))
+          return Status::error(role, ": expects its own rows, ", roleOf(place),
+                               ", to be a row operand");
+        if (parts != senders)
+          return Status::error(role, ": expects a group of ", senders,
+                               " ranks, as many as senders, got ", parts);
+      }
+      RETURN_IF_ERROR(verifyPayload(*codec, op.rows(), view, std::move(own)).within(role));
       continue;
     }
     if (op.row_operand()->Get(i) && (view.rank() == 0 || view.shape[0] != op.rows()))

@@ -90,7 +90,8 @@ Status verifyCodecs(const program::Kernel &kernel);
 /// The codec of an operand of a verified kernel, or null; and whether a view is a payload of the
 /// rows of a launch.
 const program::OperandCodec *codecOf(const program::Kernel &kernel, uint32_t operand);
-Status verifyPayload(const program::OperandCodec &codec, int64_t rows, const OperandType &view);
+Status verifyPayload(const program::OperandCodec &codec, int64_t rows, const OperandType &view,
+                     std::optional<OperandType> own);
 
 /// Checks one command on its own; `uses` collects its uses of arguments.
 class CommandVerifier {

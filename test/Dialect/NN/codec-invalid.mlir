@@ -45,3 +45,29 @@ func.func @codec(%x: tensor<7x576xf32>, %p: tensor<4x1216xi8>) {
   %0 = nn.decode_sum %p senders 0 as <"int8:128"> of f32 : tensor<4x1216xi8> -> tensor<2x576xf32>
   return
 }
+
+// -----
+
+func.func @codec(%p: tensor<4x1216xi8>, %own: tensor<2x576xf32>) {
+  // expected-error @+1 {{'nn.decode_sum' op expects 'own' and 'over' together [nn.codec_c5]}}
+  %0 = nn.decode_sum %p own %own senders 4 as <"int8:128"> of f32 : tensor<4x1216xi8>, tensor<2x576xf32> -> tensor<2x576xf32>
+  return
+}
+
+// -----
+
+comm.mesh @mesh <tp = 4>
+func.func @codec(%p: tensor<4x1216xi8>, %own: tensor<2x576xbf16>) {
+  // expected-error @+1 {{'nn.decode_sum' op expects 'own' of 'tensor<2x576xf32>', got 'tensor<2x576xbf16>' [nn.codec_c5]}}
+  %0 = nn.decode_sum %p own %own over <@mesh, {tp}> senders 4 as <"int8:128"> of f32 : tensor<4x1216xi8>, tensor<2x576xbf16> -> tensor<2x576xf32>
+  return
+}
+
+// -----
+
+comm.mesh @mesh <tp = 2>
+func.func @codec(%p: tensor<4x1216xi8>, %own: tensor<2x576xf32>) {
+  // expected-error @+1 {{'nn.decode_sum' op expects a group of 4 ranks, as many as senders, got 2 [nn.codec_c5]}}
+  %0 = nn.decode_sum %p own %own over <@mesh, {tp}> senders 4 as <"int8:128"> of f32 : tensor<4x1216xi8>, tensor<2x576xf32> -> tensor<2x576xf32>
+  return
+}

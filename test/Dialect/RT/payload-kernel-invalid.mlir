@@ -121,3 +121,26 @@ rt.procedure @launch_c6_strides(%x: memref<4x64xf32>, %p: memref<2x3x96xi8> {rt.
   rt.launch @encode rows 4 ins(%x : memref<4x64xf32>) outs(%0 : memref<2x2x96xi8, strided<[288, 96, 1]>>)
   rt.return
 }
+
+// -----
+
+// expected-error @below {{expects 'own' beside 'senders' only [rt.payload_c4]}}
+rt.kernel @payload_c4(%x: tensor<?x64xf32> {rt.payload = #rt.payload<"int8:128" of f32 own 0 over <@mesh, {tp}>>}) -> tensor<?x64xf32> {
+  rt.yield %x : tensor<?x64xf32>
+}
+
+// -----
+
+comm.mesh @mesh <tp = 4>
+// expected-error @below {{expects argument 1, which argument 0 has as its own rows, to be of type 'tensor<?x64xf32>' and not encoded [rt.kernel_c13]}}
+rt.kernel @kernel_c13_own(%x: tensor<?x64xf32> {rt.payload = #rt.payload<"int8:128" of f32 senders 4 own 1 over <@mesh, {tp}>>}, %o: tensor<?x64xbf16>) -> tensor<?x64xf32> {
+  rt.yield %x : tensor<?x64xf32>
+}
+
+// -----
+
+comm.mesh @mesh <tp = 2>
+// expected-error @below {{expects a group of 4 ranks, as many as senders, got 2 [rt.kernel_c13]}}
+rt.kernel @kernel_c13_group(%x: tensor<?x64xf32> {rt.payload = #rt.payload<"int8:128" of f32 senders 4 own 1 over <@mesh, {tp}>>}, %o: tensor<?x64xf32>) -> tensor<?x64xf32> {
+  rt.yield %x : tensor<?x64xf32>
+}

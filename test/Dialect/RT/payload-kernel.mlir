@@ -13,6 +13,14 @@ rt.kernel @inner(%x: tensor<?x3x64xf32> {rt.payload = #rt.payload<"bf16" of f32>
   rt.yield %x : tensor<?x3x64xf32>
 }
 
+comm.mesh @mesh <tp = 4>
+// Of a sum, the rows that the rank adds itself are an argument, which the body need not use.
+// CHECK: rt.kernel @own(%{{.*}}: tensor<?x64xf32> {rt.payload = #rt.payload<"int8:128" of bf16 senders 4 own 1 over <@mesh, {tp}>>}, %{{.*}}: tensor<?x64xbf16>)
+rt.kernel @own(%x: tensor<?x64xf32> {rt.payload = #rt.payload<"int8:128" of bf16 senders 4 own 1 over <@mesh, {tp}>>},
+               %o: tensor<?x64xbf16>) -> tensor<?x64xf32> {
+  rt.yield %x : tensor<?x64xf32>
+}
+
 // Payloads have any number of parts, and rows that the kernel has no operand for.
 // CHECK-LABEL: func.func @launches
 func.func @launches(%p: tensor<8x320xi8>, %q: tensor<4x2x64xi8>, %c: tensor<2x1x784xi8>) {

@@ -32,13 +32,14 @@ struct Row {
   std::vector<float> decode() const {
     std::vector<float> y(static_cast<size_t>(columns));
     const void *rows[] = {bytes.data()};
-    EXPECT_LT(vectorKernels().codec->decodeRows(codec, rows, 1, 0, y.data(), false).position, 0);
+    EXPECT_LT(vectorKernels().codec->decodeRows(codec, rows, 1, -1, 0, y.data(), false).position,
+              0);
     return y;
   }
   std::vector<uint8_t> decodeTo(DType type) const {
     std::vector<uint8_t> y(static_cast<size_t>(columns * byteSize(type)));
     const void *rows[] = {bytes.data()};
-    vectorKernels().codec->decodeRows(codec, rows, 1, static_cast<int>(type), y.data(), false);
+    vectorKernels().codec->decodeRows(codec, rows, 1, -1, static_cast<int>(type), y.data(), false);
     return y;
   }
 
@@ -317,7 +318,7 @@ TEST(CodecSpikes, APositionOutsideOfTheGroupIsAFault) {
       std::vector<float> y(static_cast<size_t>(columns));
       const void *rows[] = {row.bytes.data(), row.bytes.data()};
       auto fault = [&] {
-        return kernels->codec->decodeRows(row.codec, rows, 2, 0, y.data(), false);
+        return kernels->codec->decodeRows(row.codec, rows, 2, -1, 0, y.data(), false);
       };
       EXPECT_LT(fault().position, 0);
       for (size_t group : {size_t(0), size_t(1)})
@@ -350,7 +351,7 @@ TEST(CodecPayloads, AnyBytesDecodeAsTheDefinition) {
         for (DType type : {DType::f32, DType::f16, DType::bf16}) {
           std::vector<uint8_t> got(y.size() * static_cast<size_t>(byteSize(type)));
           const void *rows[] = {bytes.data()};
-          kernels->codec->decodeRows(codec, rows, 1, static_cast<int>(type), got.data(), false);
+          kernels->codec->decodeRows(codec, rows, 1, -1, static_cast<int>(type), got.data(), false);
           ASSERT_EQ(got, storedResult(type, y)) << kernels->isa << " to " << name(type);
         }
     }
@@ -368,7 +369,7 @@ TEST(CodecPayloads, ScalesThatAreNoNumbersLoseTheGroup) {
       row.bytes[1] = 0x7f;
       std::vector<float> y(40);
       const void *rows[] = {row.bytes.data()};
-      kernels->codec->decodeRows(row.codec, rows, 1, 0, y.data(), false);
+      kernels->codec->decodeRows(row.codec, rows, 1, -1, 0, y.data(), false);
       for (size_t i = 0; i < 32; ++i)
         EXPECT_TRUE(std::isnan(y[i])) << text << ", " << kernels->isa << ", element " << i;
       EXPECT_TRUE(std::isfinite(y[32]));

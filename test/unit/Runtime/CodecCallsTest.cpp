@@ -121,17 +121,37 @@ void checkCalls(const std::string &text, DType type, const std::vector<int64_t> 
       continue;
     Case sum(text, outType, {c.layout.rowsPerPart, c.columns}, 1, gap, random);
     const Tensor total = sum.tensor();
-    ASSERT_OK(run(
-        call("decode_sum", {&from, &total}, {c.encoding.code(), static_cast<int64_t>(type), parts}),
-        threads, vectorKernels()));
-    for (int64_t r = 0; r < c.layout.rowsPerPart; ++r) {
-      std::vector<float> added = y[static_cast<size_t>(r)];
-      for (int64_t part = 1; part < parts; ++part)
-        for (size_t i = 0; i < added.size(); ++i)
-          added[i] += y[static_cast<size_t>(part * c.layout.rowsPerPart + r)][i];
-      const std::vector<uint8_t> row = storedResult(outType, added);
-      ASSERT_EQ(std::memcmp(sum.data.data() + r * sum.stride(), row.data(), row.size()), 0)
-          << "sum in " << name(outType) << ", row " << r;
+    Case ownRows(text, type, {c.layout.rowsPerPart, c.columns}, 1, gap + 1, random);
+    const Tensor own = ownRows.tensor();
+    // Of all payloads, and of all but this rank's, which is not read.
+    for (int64_t self : {int64_t(-1), int64_t(0), parts - 1}) {
+      if (self >= 0 && parts == 1)
+        continue;
+      LibraryArguments a = call("decode_sum", {&from, self < 0 ? nullptr : &own, &total},
+                                {c.encoding.code(), static_cast<int64_t>(type), parts});
+      const std::vector<uint8_t> payload = c.payload;
+      if (self >= 0) {
+        a.parts = parts;
+        a.part = self;
+        std::memset(c.payload.data() + self * c.partStride(), 0xAB,
+                    static_cast<size_t>(c.layout.partBytes));
+      }
+      ASSERT_OK(run(a, threads, vectorKernels()));
+      c.payload = payload;
+      for (int64_t r = 0; r < c.layout.rowsPerPart; ++r) {
+        std::vector<float> added;
+        for (int64_t part = 0; part < parts; ++part) {
+          const std::vector<float> &term =
+              part == self ? ownRows.x[static_cast<size_t>(r)]
+                           : y[static_cast<size_t>(part * c.layout.rowsPerPart + r)];
+          added.resize(term.size());
+          for (size_t i = 0; i < term.size(); ++i)
+            added[i] = part == 0 ? term[i] : added[i] + term[i];
+        }
+        const std::vector<uint8_t> row = storedResult(outType, added);
+        ASSERT_EQ(std::memcmp(sum.data.data() + r * sum.stride(), row.data(), row.size()), 0)
+            << "sum in " << name(outType) << " on rank " << self << ", row " << r;
+      }
     }
   }
 }
@@ -222,8 +242,8 @@ TEST(CodecCalls, AbsentPartsAndSenders) {
   // Three senders of two rows each, a row in a part.
   Case sum("int8:32", f32, {2, 40}, 2, 0, random);
   const Tensor total = sum.tensor(), payload = c.parts();
-  ASSERT_OK(
-      run(call("decode_sum", {&payload, &total}, {c.encoding.code(), 0, 3}), 1, vectorKernels()));
+  ASSERT_OK(run(call("decode_sum", {&payload, nullptr, &total}, {c.encoding.code(), 0, 3}), 1,
+                vectorKernels()));
   for (size_t r = 0; r < 2; ++r)
     for (size_t i = 0; i < 40; ++i)
       ASSERT_EQ(total.as<float>()[r * 40 + i], y[r][i] + y[r + 2][i] + y[r + 4][i]);
@@ -260,7 +280,8 @@ TEST(CodecCalls, FailOnPayloadsOfAnother) {
   };
   auto decodeSum = [&] {
     const Tensor out = sum.tensor();
-    return run(call("decode_sum", {&payload, &out}, {c.encoding.code(), 0, 3}), 2, vectorKernels());
+    return run(call("decode_sum", {&payload, nullptr, &out}, {c.encoding.code(), 0, 3}), 2,
+               vectorKernels());
   };
   EXPECT_OK(decode());
   EXPECT_OK(decodeSum());

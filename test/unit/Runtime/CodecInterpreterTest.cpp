@@ -40,7 +40,8 @@ void expectSame(const Encoding &e, DType type, Input input, int64_t columns, std
     for (size_t out = 0; out < std::size(kTypes); ++out) {
       std::vector<uint8_t> got(expected[out].size());
       const void *rows[] = {row.data()};
-      kernels->codec->decodeRows(codec, rows, 1, static_cast<int>(kTypes[out]), got.data(), false);
+      kernels->codec->decodeRows(codec, rows, 1, -1, static_cast<int>(kTypes[out]), got.data(),
+                                 false);
       ASSERT_TRUE(got == expected[out]) << kernels->isa << " to " << name(kTypes[out]);
     }
   }
@@ -124,7 +125,7 @@ TEST(CodecInterpreter, DecodesAnyBytesToTheSameNumbers) {
       for (const VectorKernels *kernels : allKernels()) {
         std::vector<uint8_t> got(y->size() * 4);
         const void *rows[] = {bytes.data()};
-        kernels->codec->decodeRows(codec, rows, 1, 0, got.data(), false);
+        kernels->codec->decodeRows(codec, rows, 1, -1, 0, got.data(), false);
         ASSERT_EQ(got, storedResult(DType::f32, *y)) << kernels->isa;
       }
     }

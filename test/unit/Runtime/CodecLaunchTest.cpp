@@ -87,6 +87,7 @@ struct CodecCase {
   std::vector<int64_t> shape; ///< of the kernel: rows, and perhaps inner rows, and columns
   int64_t gap = 0;
   Input input = Input::normal;
+  int64_t self = -1; ///< of the senders, the one whose rows are as they were; negative: none
 };
 
 std::vector<int64_t> rowsOf(const CodecCase &c) {
@@ -105,6 +106,13 @@ struct Operands {
     const PayloadLayout layout = layoutOf(c.in, c.encoded, flat[0], flat[1], c.parts);
     payload = std::make_unique<Buffer>(i8, std::vector<int64_t>{copies * c.parts, layout.partBytes},
                                        3 * c.gap);
+    own = std::make_unique<Buffer>(c.encoded, c.shape, c.gap);
+    for (int64_t row = 0; row < flat[0]; ++row) {
+      const std::vector<uint8_t> bytes =
+          stored(c.encoded, inputOf(c.input, c.encoded, flat[1], random));
+      std::memcpy(own->bytes.data() + row * (flat[1] + c.gap) * byteSize(c.encoded), bytes.data(),
+                  bytes.size());
+    }
     outLayout = layoutOf(c.out, f32, flat[0], flat[1], c.outParts);
     Bench bench(1, vectorKernels());
     for (int64_t sender = 0; sender < copies; ++sender) {
@@ -122,8 +130,16 @@ struct Operands {
   }
 
   LibraryArguments decodeTo(const Tensor &x) const {
-    return call(c.senders == 0 ? "decode" : "decode_sum", {&payload->tensor, &x},
-                {c.in.code(), static_cast<int64_t>(c.encoded), c.senders});
+    const std::vector<int64_t> integers = {c.in.code(), static_cast<int64_t>(c.encoded), c.senders};
+    if (c.senders == 0)
+      return call("decode", {&payload->tensor, &x}, integers);
+    LibraryArguments a =
+        call("decode_sum", {&payload->tensor, c.self < 0 ? nullptr : &own->tensor, &x}, integers);
+    if (c.self >= 0) {
+      a.parts = c.senders;
+      a.part = c.self;
+    }
+    return a;
   }
   LibraryArguments encodeFrom(const Tensor &z, const Tensor &to) const {
     return call("encode", {&z, &to}, {c.out.code()});
@@ -134,7 +150,7 @@ struct Operands {
   CodecCase c;
   int64_t copies;
   Buffer r, w;
-  std::unique_ptr<Buffer> payload;
+  std::unique_ptr<Buffer> payload, own;
   PayloadLayout outLayout;
   std::normal_distribution<float> normal;
 };
@@ -170,7 +186,7 @@ void compare(const CodecCase &c, std::mt19937 &random, int64_t threads,
   SCOPED_TRACE(::testing::Message()
                << c.in.str() << " of " << name(c.encoded) << " to " << c.out.str() << ", "
                << shapeString(c.shape) << ", senders " << c.senders << ", parts " << c.parts
-               << " and " << c.outParts << ", gap " << c.gap << ", input "
+               << " and " << c.outParts << ", own " << c.self << ", gap " << c.gap << ", input "
                << static_cast<int>(c.input) << ", " << threads << " threads, " << kernels.isa);
   Operands o(c, random);
   Buffer apart(f32, c.shape, c.gap), fused(f32, c.shape, c.gap);
@@ -198,6 +214,8 @@ TEST(CodecLaunch, GivesTheBitsOfSeparateLaunches) {
     c.out = encodings[(turn * 31 + 7) % encodings.size()];
     c.encoded = std::array{f32, DType::f16, DType::bf16}[turn % 3];
     c.senders = std::array{0, 1, 3, 4}[turn / 3 % 4];
+    c.self = c.senders > 1 ? static_cast<int64_t>(turn % 5) - 1 : -1;
+    c.self = std::min(c.self, c.senders - 1);
     c.parts = std::array{1, 2, 4}[turn / 5 % 3];
     c.outParts = std::array{1, 4, 3}[turn / 7 % 3];
     c.shape = {rows[random() % 5], columns[random() % 6]};
@@ -221,6 +239,7 @@ TEST(CodecLaunch, RunsInBlocks) {
   c.in = *Encoding::parse("int8:128");
   c.out = *Encoding::parse("int4:128+spikes");
   c.senders = 4;
+  c.self = 1;
   c.outParts = 4;
   for (const std::vector<int64_t> &shape :
        {std::vector<int64_t>{101, 768}, {37, 2048}, {1, 20000}, {5, 20000}})

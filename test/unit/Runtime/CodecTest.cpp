@@ -43,7 +43,8 @@ void checkRows(const Encoding &e, DType type, int64_t columns, const std::vector
   const PayloadLayout layout = layoutOf(e, type, 1, columns, 1);
   const CodecRow codec = CodecRow::of(layout);
   CodecReference reference(e, type, columns);
-  std::vector<std::vector<uint8_t>> rows;
+  std::vector<std::vector<uint8_t>> rows, unencoded;
+  std::vector<std::vector<float>> xs, ys;
   std::vector<float> sum;
   for (Input input : inputs) {
     const std::vector<float> x = inputOf(input, type, columns, random);
@@ -51,6 +52,9 @@ void checkRows(const Encoding &e, DType type, int64_t columns, const std::vector
     rows.push_back(reference.encode(x));
     ASSERT_EQ(static_cast<int64_t>(rows.back().size()), layout.rowBytes);
     const std::vector<float> y = reference.decode(rows.back());
+    unencoded.push_back(bytes);
+    xs.push_back(x);
+    ys.push_back(y);
     for (size_t i = 0; i < y.size(); ++i)
       if (rows.size() == 1)
         sum.push_back(y[i]);
@@ -65,8 +69,8 @@ void checkRows(const Encoding &e, DType type, int64_t columns, const std::vector
       for (DType out : kTypes) {
         Guarded result(static_cast<size_t>(columns * byteSize(out)));
         const void *from[] = {row.data()};
-        const SpikeFault fault = kernels->codec->decodeRows(codec, from, 1, static_cast<int>(out),
-                                                            result.data(), columns % 2 == 0);
+        const SpikeFault fault = kernels->codec->decodeRows(
+            codec, from, 1, -1, static_cast<int>(out), result.data(), columns % 2 == 0);
         EXPECT_LT(fault.position, 0);
         EXPECT_TRUE(result.intact());
         expectBytes(result.get(), storedResult(out, y), std::string("y in ") + name(out));
@@ -79,11 +83,27 @@ void checkRows(const Encoding &e, DType type, int64_t columns, const std::vector
       for (const std::vector<uint8_t> &row : rows)
         from.push_back(row.data());
       Guarded result(static_cast<size_t>(columns * byteSize(out)));
-      kernels->codec->decodeRows(codec, from.data(), static_cast<int64_t>(from.size()),
+      kernels->codec->decodeRows(codec, from.data(), static_cast<int64_t>(from.size()), -1,
                                  static_cast<int>(out), result.data(), columns % 2 == 0);
       EXPECT_TRUE(result.intact());
       SCOPED_TRACE(kernels->isa);
       expectBytes(result.get(), storedResult(out, sum), std::string("the sum in ") + name(out));
+      // Each of them as it was.
+      for (size_t own = 0; own < rows.size(); ++own) {
+        std::vector<float> mixed = own == 0 ? xs[0] : ys[0];
+        for (size_t r = 1; r < rows.size(); ++r)
+          for (size_t i = 0; i < mixed.size(); ++i)
+            mixed[i] += own == r ? xs[r][i] : ys[r][i];
+        std::vector<const void *> terms = from;
+        terms[own] = unencoded[own].data();
+        kernels->codec->decodeRows(codec, terms.data(), static_cast<int64_t>(terms.size()),
+                                   static_cast<int64_t>(own), static_cast<int>(out), result.data(),
+                                   columns % 2 == 0);
+        EXPECT_TRUE(result.intact());
+        expectBytes(result.get(), storedResult(out, mixed),
+                    "the sum in " + std::string(name(out)) + " with own row " +
+                        std::to_string(own));
+      }
     }
 }
 

@@ -66,7 +66,7 @@ std::string codecsOf(const EncodedSteps &steps) {
   std::string text;
   for (const LibraryCall &call : steps.codecs) {
     EXPECT_OK(call.check());
-    const auto &shape = call[std::string(call.kernel->name) == "encode" ? 0 : 1].shape;
+    const auto &shape = call[braid::runtime::codecRows(call)].shape;
     text += (text.empty() ? "" : "; ") + std::string(call.kernel->name) + " " +
             std::to_string(shape[0]) + "x" + std::to_string(shape[1]);
   }

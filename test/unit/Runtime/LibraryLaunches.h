@@ -129,9 +129,12 @@ struct DecodeLaunch {
   LibraryLaunch launch() { return {"decode", viewsOf(payload, out), {code, type, absent}}; }
 };
 struct DecodeSumLaunch {
-  ViewPtr payload, out;
+  ViewPtr payload, own, out;
   int64_t code = 0, type = 0, senders = 1;
-  LibraryLaunch launch() { return {"decode_sum", viewsOf(payload, out), {code, type, senders}}; }
+  AxisRefs axes;
+  LibraryLaunch launch() {
+    return {"decode_sum", viewsOf(payload, own, out), {code, type, senders}, {}, std::move(axes)};
+  }
 };
 struct QuantizeRowsLaunch {
   ViewPtr input, values, scales;

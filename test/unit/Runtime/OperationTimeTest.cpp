@@ -74,6 +74,8 @@ LibraryCall codec(const char *kernel, const char *encodingText, int64_t rows, in
   if (std::string(kernel) == "encode") {
     std::swap(call.operands[0], call.operands[1]);
     call.integers.resize(1);
+  } else if (senders != 0) {
+    call.operands.insert(call.operands.begin() + 1, std::nullopt);
   }
   EXPECT_OK(call.check());
   return call;

@@ -100,8 +100,17 @@ TEST(Program, RefusesBadCodecs) {
                kernel + "codec of operand 1: expects the codec encode, got 'decode_sum'");
   EXPECT_ERROR(verifyCodec([](K &k, L &) { k.codecs[0]->codec->integers.pop_back(); }),
                codec + "expects 3 integers of decode_sum and nothing else, got 2");
+  const std::string both = "expects own rows and the axes of a group of decode_sum, or neither";
   EXPECT_ERROR(verifyCodec([](K &k, L &) { k.codecs[0]->codec->axes = tensorParallel(); }),
-               codec + "expects 3 integers of decode_sum and nothing else, got 3");
+               codec + both);
+  EXPECT_ERROR(verifyCodec([](K &k, L &) { k.codecs[0]->own = 1; }), codec + both);
+  for (int32_t own : {0, 1, 2})
+    EXPECT_ERROR(verifyCodec([own](K &k, L &) {
+                   k.codecs[0]->own = own;
+                   k.codecs[0]->codec->axes = tensorParallel();
+                 }),
+                 codec + "expects own rows in an operand that is read and has no codec, got " +
+                     std::to_string(own));
   EXPECT_ERROR(verifyCodec([](K &k, L &) { k.codecs[0]->dtype = static_cast<Type>(7); }),
                codec + "expects an element type, got 7");
   for (const std::vector<int64_t> &shape :
@@ -131,6 +140,37 @@ TEST(Program, RefusesBadCodecs) {
                operand + "payload: expects the parts of 2 ranks, got shape [1, 48]");
   EXPECT_ERROR(verifyCodec([](K &k, L &) { k.codecs[0]->dtype = Type::i32; }),
                operand + "out: expects a floating-point type, got i32");
+}
+
+/// The same with the payloads of two ranks, of which one is the rank itself.
+TEST(Program, RefusesBadOwnRows) {
+  using K = program::KernelT;
+  using L = program::LaunchT;
+  auto verifyOwn = [](const std::function<void(K &, L &)> &change) {
+    return verifyCodec([&](K &k, L &l) {
+      k.num_operands = 3;
+      k.codecs[0]->own = 1;
+      k.codecs[0]->codec->axes = tensorParallel();
+      k.codecs[0]->codec->integers[2] = 2;
+      l.operands[0]->shape = {2, 48};
+      l.operands.insert(l.operands.begin() + 1, local(0, {1, 8}));
+      l.row_operand = {false, true, true};
+      change(k, l);
+    });
+  };
+  EXPECT_OK(verifyOwn([](K &, L &) {}));
+  const std::string operand = launchPlace() + "operand 0: ";
+  EXPECT_ERROR(verifyOwn([](K &k, L &l) {
+                 k.codecs[0]->codec->integers[2] = 1;
+                 l.operands[0]->shape = {1, 48};
+               }),
+               operand + "expects a group of 1 ranks, as many as senders, got 2");
+  EXPECT_ERROR(verifyOwn([](K &, L &l) { l.row_operand[1] = false; }),
+               operand + "expects its own rows, operand 1, to be a row operand");
+  EXPECT_ERROR(verifyOwn([](K &, L &l) { l.operands[1]->shape = {1, 4}; }),
+               operand + "own: expects shape [1, 8], got [1, 4]");
+  EXPECT_ERROR(verifyOwn([](K &, L &l) { l.operands[1]->dtype = Type::f16; }),
+               operand + "own: expects f32, got f16");
 }
 
 TEST(Program, RefusesBadProducts) {

@@ -48,6 +48,7 @@ enum class Elements {
   bytes,     ///< i8
   ids,       ///< i32 or i64
   asFirst,   ///< as the first operand that is given
+  encoded,   ///< as what a payload was made of, which the call's integers say
   likeOutput ///< as the first output
 };
 
@@ -111,9 +112,13 @@ struct LibraryCall {
 };
 
 /// The payload that a call of encode, decode or decode_sum writes or reads. decode_sum reads those
-/// of `senders` ranks one after the other, and adds the tensors in this order, in f32. With
-/// `absent`, decode takes a part whose header is zeros for zeros.
+/// of `senders` ranks one after the other, and adds the tensors in this order, in f32; with `own`,
+/// what this rank adds is that and no payload. With `absent`, decode takes a part whose header is
+/// zeros for zeros.
 Result<PayloadLayout> payloadLayout(const LibraryCall &call);
+/// The operands of such a call that have the rows and their payload.
+size_t codecRows(const LibraryCall &call);
+size_t codecPayload(const LibraryCall &call);
 
 /// Checks of single operands; messages begin with `role`.
 Status expectShape(const std::string &role, const OperandType &view,

@@ -413,8 +413,14 @@ __device__ __forceinline__ void frame_part(const Codec &a, const Place &p, bool 
 
 enum class PartState { good, absent, bad };
 
+/// Whether this rank is the sender, whose rows are not read from its payload.
+__device__ __forceinline__ bool is_own(const Codec &a, unsigned sender) {
+  return a.own && sender == a.ownSender;
+}
+
 /// Compares the header of a part with what is expected, and tells of one that differs. `part`
-/// counts those of all senders, `in_tensor` those of one.
+/// counts those of all senders, `in_tensor` those of one. The first sender whose payload is read
+/// tells how many rows the others have.
 __device__ __forceinline__ PartState check_part(const Codec &a, unsigned part, unsigned in_tensor,
                                                 bool tells) {
   const unsigned char *header = part_at(a, part);
@@ -427,7 +433,8 @@ __device__ __forceinline__ PartState check_part(const Codec &a, unsigned part, u
   }
   if (a.mayBeAbsent && (word[0] | word[1] | word[2] | word[3]) == 0)
     return PartState::absent;
-  const unsigned first = part == in_tensor ? word[2] : get<4>(part_at(a, in_tensor) + 8);
+  const unsigned reference = is_own(a, 0) ? a.parts + in_tensor : in_tensor;
+  const unsigned first = part == reference ? word[2] : get<4>(part_at(a, reference) + 8);
   const unsigned least = a.senders > 1 ? 0 : rows_of(a, in_tensor);
   if (word[0] == a.header[0] && word[1] == a.header[1] && word[2] >= least &&
       word[2] <= a.header[2] && word[3] == a.header[3] && word[2] == first)
@@ -446,7 +453,8 @@ __device__ __forceinline__ void check_parts(const Codec &a) {
   const long long parts = (long long)a.senders * a.parts;
   for (long long part = (long long)blockIdx.x * blockDim.x + threadIdx.x; part < parts;
        part += (long long)gridDim.x * blockDim.x)
-    check_part(a, unsigned(part), unsigned(part) % a.parts, true);
+    if (!is_own(a, unsigned(part) / a.parts))
+      check_part(a, unsigned(part), unsigned(part) % a.parts, true);
 }
 
 struct Spike {
@@ -540,20 +548,26 @@ __device__ __forceinline__ void decode_octet(const Codec &a, const unsigned char
   }
 }
 
-/// Adds the lane's octet of all senders' rows. False if a part is bad, which is told elsewhere:
-/// then it counts as zeros. All lanes call it. `T`: the type of the tensor that was encoded.
+/// Adds the lane's octet of all senders' rows, in their order. False if a part is bad, which is
+/// told elsewhere: then it counts as zeros. All lanes call it. `T`: the type of the tensor that was
+/// encoded.
 template <class E, class T>
 __device__ __forceinline__ bool sum_octet(const Codec &a, const Place &p, unsigned first, int n,
                                           float (&sum)[octet]) {
   bool good = true;
 #pragma unroll 1
   for (unsigned sender = 0; sender < a.senders; ++sender) {
-    const unsigned part = sender * a.parts + p.part;
-    const PartState state = check_part(a, part, p.part, false); // the same for all lanes
-    good &= state != PartState::bad;
     float y[octet] = {};
-    if (state == PartState::good)
-      decode_octet<E, T>(a, row_at(a, part, p.row_in_part), p, first, n, y);
+    if (is_own(a, sender)) {
+      const void *row = static_cast<const char *>(a.own) + p.row * a.ownRowBytes;
+      load_octet(static_cast<const T *>(row) + first, n, a.alignedOwn, y);
+    } else {
+      const unsigned part = sender * a.parts + p.part;
+      const PartState state = check_part(a, part, p.part, false); // the same for all lanes
+      good &= state != PartState::bad;
+      if (state == PartState::good)
+        decode_octet<E, T>(a, row_at(a, part, p.row_in_part), p, first, n, y);
+    }
 #pragma unroll
     for (int i = 0; i < octet; ++i)
       sum[i] = sender == 0 ? y[i] : add(sum[i], y[i]);

@@ -203,7 +203,12 @@ struct Codec {
   unsigned header[4]; ///< of a part; the rows are those of a part that is full
   // To decode.
   unsigned senders; ///< whose payloads follow each other and are added
-  int mayBeAbsent;  ///< a part with a header of zeros
+  /// The rows of the sender that this rank is, as they were; null: all of them are in payloads.
+  const void *own;
+  long long ownRowBytes; ///< from one of these rows to the next
+  unsigned ownSender;
+  int alignedOwn;  ///< as alignedTensor
+  int mayBeAbsent; ///< a part with a header of zeros
   Fault *fault;
   unsigned long long command;
 };

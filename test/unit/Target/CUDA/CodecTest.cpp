@@ -165,13 +165,18 @@ struct Operands {
 
 /// Runs a call of which `out` is the result on the CPU, and on the device several times over what
 /// the last one left.
-void expectTheCpus(const HostCodecs &codecs, const char *kernel, const Tensor &in,
-                   const Tensor &outOnCpu, GuardedBytes &expected, const Tensor &outOnDevice,
-                   GuardedBytes &got, const std::vector<int64_t> &integers) {
-  ASSERT_OK(runOnCpu(call(kernel, {&in, &outOnCpu}, integers)));
+void expectTheCpus(const HostCodecs &codecs, LibraryArguments a, const Tensor &outOnCpu,
+                   GuardedBytes &expected, const Tensor &outOnDevice, GuardedBytes &got) {
+  const std::string kernel = a.kernel->name;
+  auto into = [&](const Tensor &out) {
+    a.operands.back() = OperandType{out.dtype, out.shape, out.strides};
+    a.data.back() = out.data;
+    return a;
+  };
+  ASSERT_OK(runOnCpu(into(outOnCpu)));
   for (uint64_t seed : {1, 2}) {
     SCOPED_TRACE(::testing::Message() << kernel << ", order " << seed);
-    ASSERT_OK(codecs.run(call(kernel, {&in, &outOnDevice}, integers), seed));
+    ASSERT_OK(codecs.run(into(outOnDevice), seed));
     ASSERT_EQ(differenceOf(got, expected), "");
   }
 }
@@ -188,11 +193,11 @@ void check(const HostCodecs &codecs, const Kind &kind, int64_t columns, const Fo
   o.fill(x, input, random);
   const Tensor in = o.tensor(x, kind.type), payload = o.payload(expected), made = o.payload(got);
   ASSERT_NO_FATAL_FAILURE(
-      expectTheCpus(codecs, "encode", in, payload, expected, made, got, {code}));
+      expectTheCpus(codecs, call("encode", {&in, nullptr}, {code}), payload, expected, made, got));
   GuardedBytes y = o.tensorBytes(kind.out), z = o.tensorBytes(kind.out);
   const Tensor out = o.tensor(y, kind.out), decoded = o.tensor(z, kind.out);
-  ASSERT_NO_FATAL_FAILURE(
-      expectTheCpus(codecs, "decode", payload, out, y, decoded, z, {code, type, 0}));
+  ASSERT_NO_FATAL_FAILURE(expectTheCpus(
+      codecs, call("decode", {&payload, nullptr}, {code, type, 0}), out, y, decoded, z));
   // The same parts as payloads of several senders.
   Form each = form;
   each.leading = {o.layout.rowsPerPart};
@@ -203,7 +208,28 @@ void check(const HostCodecs &codecs, const Kind &kind, int64_t columns, const Fo
     return;
   GuardedBytes s = sum.tensorBytes(kind.out), t = sum.tensorBytes(kind.out);
   const Tensor total = sum.tensor(s, kind.out), added = sum.tensor(t, kind.out);
-  expectTheCpus(codecs, "decode_sum", payload, total, s, added, t, {code, type, form.parts});
+  LibraryArguments a = call("decode_sum", {&payload, nullptr, nullptr}, {code, type, form.parts});
+  ASSERT_NO_FATAL_FAILURE(expectTheCpus(codecs, a, total, s, added, t));
+  if (form.parts == 1)
+    return;
+  // What a rank adds itself is no payload, and its part is not read.
+  Form wider = each;
+  wider.gap += 3;
+  const Operands own(kind, columns, wider);
+  GuardedBytes ownBytes = own.tensorBytes(kind.type);
+  own.fill(ownBytes, input, random);
+  const Tensor ownRows = own.tensor(ownBytes, kind.type);
+  a = call("decode_sum", {&payload, &ownRows, nullptr}, {code, type, form.parts});
+  a.parts = form.parts;
+  for (int64_t self : {int64_t(0), form.parts - 1}) {
+    SCOPED_TRACE(::testing::Message() << "rank " << self);
+    a.part = self;
+    const std::vector<uint8_t> part(expected.data() + self * o.partStride(),
+                                    expected.data() + self * o.partStride() + o.layout.partBytes);
+    std::fill_n(expected.data() + self * o.partStride(), o.layout.partBytes, uint8_t(0xAB));
+    ASSERT_NO_FATAL_FAILURE(expectTheCpus(codecs, a, total, s, added, t));
+    std::copy(part.begin(), part.end(), expected.data() + self * o.partStride());
+  }
 }
 
 /// An element and, of integers, a form.
@@ -284,8 +310,10 @@ TEST(CudaCodecs, AnyBytesDecodeAsOnTheCpu) {
         }
       const Tensor payload = o.payload(bytes), out = o.tensor(y, kind.out),
                    decoded = o.tensor(z, kind.out);
-      expectTheCpus(codecs, "decode", payload, out, y, decoded, z,
-                    {kind.encoding.code(), static_cast<int64_t>(kind.type), 0});
+      expectTheCpus(codecs,
+                    call("decode", {&payload, nullptr},
+                         {kind.encoding.code(), static_cast<int64_t>(kind.type), 0}),
+                    out, y, decoded, z);
       if (HasFailure())
         return;
     }
@@ -307,7 +335,7 @@ TEST(CudaCodecs, TellWhatIsWrongAsTheCpu) {
   const LibraryArguments encode = call("encode", {&in, &payload}, {code}),
                          decode = call("decode", {&payload, &out}, {code, 0, 0}),
                          absent = call("decode", {&payload, &out}, {code, 0, 1}),
-                         decodeSum = call("decode_sum", {&payload, &total}, {code, 0, 3});
+                         decodeSum = call("decode_sum", {&payload, nullptr, &total}, {code, 0, 3});
   const auto part1 = static_cast<size_t>(o.layout.partBytes);
   const size_t row3 = part1 + 16 + static_cast<size_t>(o.layout.rowBytes);
   struct Change {
@@ -359,13 +387,26 @@ TEST(CudaCodecs, TellWhatIsWrongAsTheCpu) {
         EXPECT_ERROR(codecs.run(*a, seed), expected);
     }
   }
+  // The first part that is read tells the number of rows; the rank's own is not.
+  ASSERT_OK(codecs.run(encode, 1));
+  const Tensor two = sum.tensor(s, DType::f32), own = o.tensor(x, DType::f32);
+  Tensor ownRows = own;
+  ownRows.shape[0] = 2;
+  LibraryArguments mixed = call("decode_sum", {&payload, &ownRows, &two}, {code, 0, 3});
+  mixed.parts = 3;
+  bytes.data()[8] = 7;
+  EXPECT_OK(codecs.run(mixed, 1));
+  bytes.data()[part1 + 8] = 1;
+  const char *expected = "part 2: expects a payload of 1 rows, as part 1 has, got 2";
+  EXPECT_ERROR(runOnCpu(mixed), ofCpu(expected));
+  EXPECT_ERROR(codecs.run(mixed, 1), expected);
   // A part that nobody sent is zeros, if that is allowed.
   ASSERT_OK(codecs.run(encode, 1));
   std::fill_n(bytes.data() + part1, part1, uint8_t(0));
   EXPECT_ERROR(codecs.run(decode, 1), "part 1: expects a payload that begins with 0x5142, got 0");
   GuardedBytes z = o.tensorBytes(DType::f32);
   const Tensor decoded = o.tensor(z, DType::f32);
-  expectTheCpus(codecs, "decode", payload, out, y, decoded, z, {code, 0, 1});
+  expectTheCpus(codecs, call("decode", {&payload, nullptr}, {code, 0, 1}), out, y, decoded, z);
   for (size_t i = 0; i < 2 * 40 * 4; ++i)
     EXPECT_EQ(z.data()[2 * 40 * 4 + i], 0);
 }
