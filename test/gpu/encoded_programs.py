@@ -21,12 +21,15 @@ def cases_of(program, count, small):
     if program == "encoded-covering":
         cases = [case for case in encoded_cases.CASES if case["ranks"] == count]
         return cases[::10] if small else cases
-    encodings = encoded_cases.AXES["encoding"] if program == "encoded-sums" else plan.CODECS
+    sums = program == "encoded-sums"
+    encodings = encoded_cases.AXES["encoding"] if sums else plan.CODECS
+    # The codecs that are timed have one type before and behind the payload, which an all_reduce's have not.
+    kinds = ["all_reduce"] if sums else ["reduce_scatter", "all_gather"]
     # All lengths of rows in turn, each with many encodings. One row of 4099 numbers has tails of everything.
     sizes = [(7, 200), (8, 128), (37, 9), (1, 4099), (64, 256)]
-    around = "kernels" if program == "encoded-sums" else "nothing"
-    cases = [{"encoding": encoding, "kind": "all_reduce", "type": dtype, "size": sizes[(i + j) % len(sizes)], "ranks": count,
-              "around": around} for i, encoding in enumerate(encodings) for j, dtype in enumerate(plan.ENCODED_TYPES)]
+    around = "kernels" if sums else "nothing"
+    cases = [{"encoding": encoding, "kind": kind, "type": dtype, "size": sizes[(i + j) % len(sizes)], "ranks": count,
+              "around": around} for i, encoding in enumerate(encodings) for j, dtype in enumerate(plan.ENCODED_TYPES) for kind in kinds]
     return cases[::7] if small else cases
 
 

@@ -32,7 +32,8 @@ TINY_RANKS = 2
 QUANTIZED["tiny-smollm2", TINY_RANKS] = QUANTIZED["smollm2", 2]
 
 # Programs of encoded collectives, by what their cases are and ranks: the covering array of test/Integration, an all_reduce of every
-# encoding between kernels, which take its codecs into themselves, and one of every encoding in CODECS, whose codecs are kernels.
+# encoding between kernels, which take its codecs into themselves, and a reduce_scatter and an all_gather of every encoding in
+# CODECS, whose codecs are kernels.
 ENCODED = (("encoded-covering", 2), ("encoded-covering", 4), ("encoded-sums", 2), ("encoded-sums", 4), ("encoded-codecs", 2))
 ENCODED_FOLDER = "encoded"
 ENCODED_SEED = 7

@@ -149,7 +149,8 @@ class Runner:
         if plan.CODECS_PROGRAM not in self.encoded:
             raise NotMeasured(results.UNMEASURED, "%s on %d ranks was not prepared" % plan.CODECS_PROGRAM)
         program = self.encoded[plan.CODECS_PROGRAM]
-        codecs = [word for case in program["cases"] for word in ("--codec", f"{case['encoding']}={case['type']}")]
+        timed = dict.fromkeys((case["encoding"], case["type"]) for case in program["cases"])
+        codecs = [word for encoding, dtype in timed for word in ("--codec", f"{encoding}={dtype}")]
         bundle = self.bundle(self.encoded_folder(program) / encoded.PROGRAM)
         measured = self.benchmark(bundle, "--bytes", min(entry["bytes"], self.args.kernel_bytes), *codecs)
         return {"codecs": measured["codecs"], "copy": measured["copy"]}
