@@ -19,7 +19,7 @@ from braidtest import BUILD, ROOT, run
 GPU = ROOT / "test" / "gpu"
 sys.path.insert(0, str(GPU))
 
-import encoded  # noqa: E402
+import encoded_checks  # noqa: E402
 import plan  # noqa: E402
 import prepare  # noqa: E402
 import results  # noqa: E402
@@ -130,7 +130,7 @@ def test_a_run_that_ends_early_is_told(prepared, tmp_path):
 def test_an_archive_that_is_cut_off_is_told(prepared, tmp_path):
     folder = tmp_path / "prepared"
     shutil.copytree(prepared, folder)
-    packed = folder / plan.ENCODED_FOLDER / "encoded-sums2" / f"{encoded.PROGRAM}{plan.BUNDLE}"
+    packed = folder / plan.ENCODED_FOLDER / "encoded-sums2" / f"{encoded_checks.PROGRAM}{plan.BUNDLE}"
     packed.write_bytes(packed.read_bytes()[:-100])
     on_null_device(folder, "--only", "encoded", expect=2)
     entries = results.parse((folder / "RESULTS.md").read_text())["encoded"]
@@ -142,7 +142,7 @@ def test_an_archive_that_is_cut_off_is_told(prepared, tmp_path):
 def test_elements_that_differ_are_counted(prepared, tmp_path):
     folder = tmp_path / "prepared"
     shutil.copytree(prepared, folder)
-    expected = folder / plan.ENCODED_FOLDER / "encoded-sums2" / encoded.EXPECTED
+    expected = folder / plan.ENCODED_FOLDER / "encoded-sums2" / encoded_checks.EXPECTED
     with zipfile.ZipFile(expected) as archive:
         values = {name: archive.read(name) for name in archive.namelist()}
     values["y1.npy"] = values["y1.npy"][:-1] + bytes([values["y1.npy"][-1] ^ 1])
@@ -152,7 +152,7 @@ def test_elements_that_differ_are_counted(prepared, tmp_path):
     done = on_null_device(folder, "--only", "encoded", expect=2)
     program = next(p for p in json.loads((folder / plan.CONTENTS).read_text())["encoded"] if p["name"] == "encoded-sums")
     case = program["cases"][1]
-    difference = {"case": encoded.describe(case), "elements": 1, "of": case["size"][0] * case["size"][1]}
+    difference = {"case": encoded_checks.describe(case), "elements": 1, "of": case["size"][0] * case["size"][1]}
     text = (folder / "RESULTS.md").read_text()
     entries = results.parse(text)["encoded"]
     assert [entry["differences"] for entry in entries if entry["model"] == "encoded-sums"] == [[difference]] * 3

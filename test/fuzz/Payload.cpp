@@ -165,8 +165,11 @@ Status decodeCall(const PayloadInput &input, const PayloadLayout &layout,
          input.outType,
          {input.rows, layout.columns},
          {layout.columns, 1}};
+  std::vector<const Tensor *> operands{&from, &to};
+  if (sums)
+    operands.insert(operands.begin() + 1, nullptr); // no rows of this rank's own
   const LibraryArguments arguments =
-      call(sums ? "decode_sum" : "decode", {&from, &to},
+      call(sums ? "decode_sum" : "decode", operands,
            {layout.encoding.code(), static_cast<int64_t>(layout.type),
             sums ? senders : int64_t(input.absent)});
   const Status checked = arguments.check();

@@ -8,7 +8,7 @@ import zipfile
 
 import numpy as np
 
-import encoded
+import encoded_checks
 import plan
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "Integration"))
@@ -47,10 +47,10 @@ def make(output, program, count, small, compile_bundle, braid):
     given = sorted(name for name, value in inputs.items() if isinstance(value, np.ndarray))
     for value in given:
         np.save(directory / f"{value}.npy", inputs[value])
-    compile_bundle(module, directory / encoded.PROGRAM)
+    compile_bundle(module, directory / encoded_checks.PROGRAM)
     results = directory / "results"
-    braid("run", module, *encoded.arguments(directory, given), "--target", "reference", "--output", results)
-    with zipfile.ZipFile(directory / encoded.EXPECTED, "w", zipfile.ZIP_LZMA) as archive:
+    braid("run", module, *encoded_checks.arguments(directory, given), "--target", "reference", "--output", results)
+    with zipfile.ZipFile(directory / encoded_checks.EXPECTED, "w", zipfile.ZIP_LZMA) as archive:
         for number in range(len(cases)):
             archive.write(results / f"y{number}.npy", f"y{number}.npy")
     shutil.rmtree(results)

@@ -18,7 +18,7 @@ import sys
 import tempfile
 import time
 
-import encoded
+import encoded_checks
 import machine
 import plan
 import results
@@ -85,8 +85,8 @@ class Runner:
 
     def encoded_command(self, program, *options):
         folder = self.encoded_folder(program)
-        return self.program("braid-run", self.bundle(folder / encoded.PROGRAM), "--target", "cuda",
-                            *encoded.arguments(folder, program["inputs"]), *options)
+        return self.program("braid-run", self.bundle(folder / encoded_checks.PROGRAM), "--target", "cuda",
+                            *encoded_checks.arguments(folder, program["inputs"]), *options)
 
     def call(self, command, limit, late=results.FAILED, env=None):
         """`late`: the state of a step that takes longer than `limit`."""
@@ -129,7 +129,7 @@ class Runner:
         done = self.call(self.encoded_command(program, *options), RUN_LIMIT_S)
         if done.returncode:
             raise NotMeasured(results.FAILED, f"ended with status {done.returncode}: {last_lines(done.stderr)}")
-        differences = encoded.compare(self.encoded_folder(program), program["cases"], output)
+        differences = encoded_checks.compare(self.encoded_folder(program), program["cases"], output)
         return {"cases": len(program["cases"]), "differing": len(differences), "differences": differences}
 
     def benchmark(self, bundle, *options):
@@ -151,7 +151,7 @@ class Runner:
         program = self.encoded[plan.CODECS_PROGRAM]
         timed = dict.fromkeys((case["encoding"], case["type"]) for case in program["cases"])
         codecs = [word for encoding, dtype in timed for word in ("--codec", f"{encoding}={dtype}")]
-        bundle = self.bundle(self.encoded_folder(program) / encoded.PROGRAM)
+        bundle = self.bundle(self.encoded_folder(program) / encoded_checks.PROGRAM)
         measured = self.benchmark(bundle, "--bytes", min(entry["bytes"], self.args.kernel_bytes), *codecs)
         return {"codecs": measured["codecs"], "copy": measured["copy"]}
 

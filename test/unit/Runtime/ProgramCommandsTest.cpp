@@ -153,7 +153,8 @@ TEST(Program, RefusesBadOwnRows) {
       k.codecs[0]->codec->axes = tensorParallel();
       k.codecs[0]->codec->integers[2] = 2;
       l.operands[0]->shape = {2, 48};
-      l.operands.insert(l.operands.begin() + 1, local(0, {1, 8}));
+      l.operands[0]->strides = {0, 1}; // one behind the other would not fit the frame
+      l.operands.insert(l.operands.begin() + 1, local(0, {2, 8}));
       l.row_operand = {false, true, true};
       change(k, l);
     });
@@ -167,8 +168,8 @@ TEST(Program, RefusesBadOwnRows) {
                operand + "expects a group of 1 ranks, as many as senders, got 2");
   EXPECT_ERROR(verifyOwn([](K &, L &l) { l.row_operand[1] = false; }),
                operand + "expects its own rows, operand 1, to be a row operand");
-  EXPECT_ERROR(verifyOwn([](K &, L &l) { l.operands[1]->shape = {1, 4}; }),
-               operand + "own: expects shape [1, 8], got [1, 4]");
+  EXPECT_ERROR(verifyOwn([](K &, L &l) { l.operands[1]->shape = {2, 4}; }),
+               operand + "own: expects shape [2, 8], got [2, 4]");
   EXPECT_ERROR(verifyOwn([](K &, L &l) { l.operands[1]->dtype = Type::f16; }),
                operand + "own: expects f32, got f16");
 }
@@ -357,9 +358,9 @@ TEST(Program, RefusesBadCallsOfTheLibrary) {
 
 /// The format's version is checked before anything else is read.
 TEST(Program, RefusesOtherVersions) {
-  for (uint32_t version : {1u, 2u, 3u, 4u, 6u})
+  for (uint32_t version : {1u, 2u, 3u, 4u, 5u, 7u})
     EXPECT_ERROR(verifyAfter([&](ProgramT &p) { p.version = version; }),
-                 "expects program version 5, got " + std::to_string(version) +
+                 "expects program version 6, got " + std::to_string(version) +
                      " (compile the model with this version of Braid)");
 }
 
