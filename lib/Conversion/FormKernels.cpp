@@ -134,9 +134,21 @@ struct FormKernels : braid::impl::FormKernelsBase<FormKernels> {
     return success();
   }
 
-  /// Lets the kernel of a product add, where the sum would be a kernel of its own.
+  /// Whether an operation would be in a kernel with a codec if fuse-codecs were given.
+  bool isKeptFromCodec(Operation *op) const {
+    return !fuseCodecs && (llvm::any_of(op->getUsers(), isEncode) ||
+                           llvm::any_of(op->getOperands(), [](Value operand) {
+                             Operation *producer = operand.getDefiningOp();
+                             return producer && isDecode(producer);
+                           }));
+  }
+
+  /// Lets the kernel of a product add, where the sum would be a kernel of its own with codecs in
+  /// kernels too: a product that is added by its kernel may be rounded in another way.
   bool accumulate(Operation *op) {
     auto add = dyn_cast<nn::AddOp>(op);
+    if (add && isKeptFromCodec(add))
+      return false;
     auto [product, accumulator] = add ? findAccumulation(add) : Accumulation();
     if (!product)
       return false;

@@ -122,9 +122,9 @@ def test_smollm2_loses_what_a_simulation_loses(smollm2, tmp_path):
     import complete
     tokenizer = complete.Tokenizer.from_file(str(smollm2.checkpoint / "tokenizer.json"))
     text = " ".join((braidtest.ROOT / "docs" / "quantized-collectives.md").read_text().split("## Under a budget")[0].split())
-    ids = np.array(tokenizer.encode(text).ids[:8 * 64], np.int64).reshape(8, 64)
+    ids = np.array(tokenizer.encode(text).ids[:16 * 128], np.int64).reshape(16, 128)
     np.save(tmp_path / "ids.npy", ids)
-    model = braidtest.import_model(smollm2.checkpoint, tmp_path / "model.mlir", 1, 64)
+    model = braidtest.import_model(smollm2.checkpoint, tmp_path / "model.mlir", 1, 128)
     encodings = {"int8:128": (8, 8), "int7:128": (7, 7), "int6:128": (6, 6), "int5:128/int8:128": (5, 8)}
     braidtest.braid("evaluate", model, "--mesh", "tp=3", "--weights", smollm2.checkpoint, "--data", tmp_path / "ids.npy",
                     "--output", tmp_path / "out", *[word for name in encodings for word in ("--encodings", name)])
@@ -136,6 +136,5 @@ def test_smollm2_loses_what_a_simulation_loses(smollm2, tmp_path):
         lost = plain - simulation.likelihood(ids, encodings[row["encodings"]])
         got = np.log(row["perplexity"] / report["perplexity"])
         print(f"{row['encodings']}: {got:+.4f}, in the simulation {lost:+.4f}")
-        # Both encode alike, but matmuls differ in their last bits, which what a rank adds itself keeps, and outliers make much of a code
-        # that differs by one. If all ranks' rows were encoded, half as much again would be lost.
-        assert got == pytest.approx(lost, rel=0.3, abs=0.008)
+        # Both round alike, but sums of matmuls differ in their last bits, and outliers make much of a code that differs by one.
+        assert got == pytest.approx(lost, rel=0.15, abs=0.008)

@@ -197,7 +197,7 @@ braid::runtime::LibraryCall KernelOp::getCodecCall(unsigned operand, int64_t row
   if (payload)
     call.operands[codecPayload(call)] = operandType(payload);
   if (how.getGroup()) {
-    call.operands[1] = operandType(
+    call.operands[braid::runtime::kOwnRows] = operandType(
         cast<RankedTensorType>(getArgumentTypes()[static_cast<size_t>(how.getOwn())]).clone(shape));
     call.parts = how.getSenders();
   }

@@ -252,7 +252,7 @@ private:
     call.operands = {operand(DType::i8, parts * std::max<int64_t>(senders, 1), layout.partBytes),
                      operand(to, rows, columns)};
     if (senders != 0) { // of which one is this rank, whose rows are as they were
-      call.operands.insert(call.operands.begin() + 1, operand(type, rows, columns));
+      call.operands.insert(call.operands.begin() + runtime::kOwnRows, operand(type, rows, columns));
       call.parts = senders;
     }
     steps.codecs.push_back(std::move(call));

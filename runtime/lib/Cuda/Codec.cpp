@@ -97,7 +97,6 @@ Result<CodecLaunch> codecLaunch(const LibraryArguments &a) {
     c.own = own.data;
     c.ownRowBytes = ownStride * byteSize(own.dtype);
     c.ownSender = static_cast<unsigned>(a.part);
-    c.alignedOwn = isAligned(own.data, c.ownRowBytes, 16);
   }
   c.mayBeAbsent = static_cast<int>(decodes && !sums && a.integers.back() != 0);
   // To decode, a thread checks the header of each part.

@@ -355,7 +355,7 @@ private:
       one.codec.data.resize(one.codec.operands.size());
       one.codec.data[codecPayload(one.codec)] = payload.data;
       if (own) {
-        one.codec.data[one.codec.place("own")] = own->data;
+        one.codec.data[kOwnRows] = own->data;
         ASSIGN_OR_RETURN(one.codec.part,
                          in.mesh->groupPosition(in.rank, axesOf(codec->codec->axes)));
       }

@@ -39,7 +39,7 @@ LibraryCall codecCall(const program::OperandCodecT &codec, int64_t rows, Operand
   call.operands[codecRows(call)] = std::move(tensor);
   call.operands[codecPayload(call)] = std::move(payload);
   if (own) {
-    call.operands[1] = std::move(own);
+    call.operands[kOwnRows] = std::move(own);
     call.parts = call.integers.back();
   }
   return call;

@@ -119,6 +119,8 @@ Result<PayloadLayout> payloadLayout(const LibraryCall &call);
 /// The operands of such a call that have the rows and their payload.
 size_t codecRows(const LibraryCall &call);
 size_t codecPayload(const LibraryCall &call);
+/// The operand `own` of decode_sum.
+constexpr size_t kOwnRows = 1;
 
 /// Checks of single operands; messages begin with `role`.
 Status expectShape(const std::string &role, const OperandType &view,

@@ -560,7 +560,11 @@ __device__ __forceinline__ bool sum_octet(const Codec &a, const Place &p, unsign
     float y[octet] = {};
     if (is_own(a, sender)) {
       const void *row = static_cast<const char *>(a.own) + p.row * a.ownRowBytes;
-      load_octet(static_cast<const T *>(row) + first, n, a.alignedOwn, y);
+      const T *from = static_cast<const T *>(row) + first; // one by one, to spare registers
+#pragma unroll
+      for (int i = 0; i < octet; ++i)
+        if (i < n)
+          y[i] = as_float(from[i]);
     } else {
       const unsigned part = sender * a.parts + p.part;
       const PartState state = check_part(a, part, p.part, false); // the same for all lanes

@@ -207,7 +207,6 @@ struct Codec {
   const void *own;
   long long ownRowBytes; ///< from one of these rows to the next
   unsigned ownSender;
-  int alignedOwn;  ///< as alignedTensor
   int mayBeAbsent; ///< a part with a header of zeros
   Fault *fault;
   unsigned long long command;
