@@ -34,9 +34,11 @@ struct Half {
   std::vector<double> damage; ///< by candidate, predicted
 };
 
-/// Candidates whose errors have the same shape: large elements are treated alike.
-std::pair<bool, int64_t> familyOf(const Encoding &encoding) {
-  return {encoding.spikes, encoding.rotation};
+/// Candidates whose errors have the same shape: large elements, and small ones beside them, are
+/// treated alike.
+using Family = std::tuple<bool, int64_t, Encoding::Form>;
+Family familyOf(const Encoding &encoding) {
+  return {encoding.spikes, encoding.rotation, encoding.form};
 }
 
 std::optional<Encoding> &halfOf(EncodingTable::Entry &entry, bool gather) {
@@ -107,9 +109,7 @@ private:
   /// By family: each half encoded alone, as the candidate of about the fewest bits that still has a
   /// small error.
   Status measureDamage() {
-    llvm::MapVector<std::pair<bool, int64_t>, std::vector<size_t>,
-                    std::map<std::pair<bool, int64_t>, unsigned>>
-        families;
+    llvm::MapVector<Family, std::vector<size_t>, std::map<Family, unsigned>> families;
     for (auto [c, candidate] : llvm::enumerate(candidates))
       families[familyOf(candidate)].push_back(c);
     for (Half &half : halves)
@@ -391,6 +391,7 @@ std::vector<Encoding> defaultCandidates() {
   std::vector<Encoding> candidates;
   auto add = [&](int64_t bits, bool spikes, int64_t rotation) {
     Encoding encoding;
+    encoding.form = Encoding::Form::zeroPoint;
     encoding.bits = bits;
     encoding.spikes = spikes;
     encoding.rotation = rotation;

@@ -82,9 +82,17 @@ private:
   Status fillTables() {
     std::vector<std::string> names = args.encodings;
     if (names.empty())
-      names = {"int8:128",        "int6:128",          "int5:128",
-               "int4:128",        "int4:128/int8:128", "int6:128+spikes",
-               "int5:128+spikes", "int4:128+spikes",   "int6:128+hadamard64"};
+      names = {"int8:128",
+               "int4:128",
+               "int8:128+zero-point",
+               "int6:128+zero-point",
+               "int5:128+zero-point",
+               "int4:128+zero-point",
+               "int4:128+zero-point/int8:128+zero-point",
+               "int6:128+zero-point+spikes",
+               "int5:128+zero-point+spikes",
+               "int4:128+zero-point+spikes",
+               "int6:128+zero-point+hadamard64"};
     for (const std::string &name : names) {
       EvaluatedRow row;
       row.name = name;

@@ -92,8 +92,8 @@ void addCompileOptions(CLI::App *cmd, CompileArgs &args) {
   cmd->add_option(
          "--quantize-candidates", args.budget.candidates,
          "with --quantize-budget: the encodings to choose from, with commas (default: int8 "
-         "to int4, int6 to int3 with spikes, int6 to int4 with hadamard64, in groups of "
-         "128)")
+         "to int4, int6 to int3 with spikes, int6 to int4 with hadamard64, all with zero-point "
+         "and in groups of 128)")
       ->needs(budget);
   CLI::Option *weights =
       cmd->add_option("--weights", args.budget.weights,

@@ -32,19 +32,21 @@ struct BudgetChoice {
   std::vector<std::pair<std::string, std::string>> remarks;
 };
 
-/// Integers of 8 to 3 bits in groups of 128, as they are, with spikes, and rotated.
+/// Integers of 8 to 3 bits with a zero point in groups of 128, as they are, with spikes, and
+/// rotated. A zero point keeps 0 exactly: where a few elements of a group are much larger than the
+/// others, an offset moves all of these by up to half a step, in the same direction.
 std::vector<runtime::Encoding> defaultCandidates();
 
 /// Measures what each half of each collective costs the result by itself, for each family of
-/// candidates (plain, rotated, with spikes) with one of them; its others cost in proportion to the
-/// square of the error that they have there. The cheapest assignment whose costs add up to the
-/// budget is measured as a whole on all data. What an encoding costs is the time that is predicted
-/// for it on the model's machine, where a collective stays as it is if that is faster or about as
-/// fast; without a machine, the bytes that a rank sends. It is kept if the mean over batches, and
-/// its standard error beside it, are within the bound; one that misses it by three standard errors
-/// is given up after some batches; the sum that is aimed at is tightened or widened. One candidate
-/// for all halves is taken where that holds and costs less. An error if even the most precise
-/// assignment is not: it says how close that came.
+/// candidates (plain, rotated, with spikes, and by the form of integers) with one of them; its
+/// others cost in proportion to the square of the error that they have there. The cheapest
+/// assignment whose costs add up to the budget is measured as a whole on all data. What an encoding
+/// costs is the time that is predicted for it on the model's machine, where a collective stays as
+/// it is if that is faster or about as fast; without a machine, the bytes that a rank sends. It is
+/// kept if the mean over batches, and its standard error beside it, are within the bound; one that
+/// misses it by three standard errors is given up after some batches; the sum that is aimed at is
+/// tightened or widened. One candidate for all halves is taken where that holds and costs less. An
+/// error if even the most precise assignment is not: it says how close that came.
 runtime::Result<BudgetChoice>
 chooseEncodings(TableModel &model, Evaluation &evaluation, const BudgetOptions &options,
                 llvm::function_ref<void(const std::string &)> progress = nullptr);

@@ -63,13 +63,14 @@ enum class Input {
   integers,
   damaged,   ///< with some infinities and NaNs
   halfSteps, ///< between codes of 8 bits, of a step beside a number of f16 and bf16
+  ties,      ///< all halfway between codes of a zero point, the ends included
   outliers,  ///< a few are far larger than the others
   anyBits,   ///< of all sizes
 };
-constexpr Input kInputs[] = {Input::normal,    Input::heavyTailed, Input::alternating,
-                             Input::constant,  Input::subnormal,   Input::huge,
-                             Input::zeros,     Input::integers,    Input::damaged,
-                             Input::halfSteps, Input::outliers,    Input::anyBits};
+constexpr Input kInputs[] = {
+    Input::normal, Input::heavyTailed, Input::alternating, Input::constant, Input::subnormal,
+    Input::huge,   Input::zeros,       Input::integers,    Input::damaged,  Input::halfSteps,
+    Input::ties,   Input::outliers,    Input::anyBits};
 
 /// BRAID_CODEC_SEED, or the test's own seed; it is shown.
 inline uint32_t codecSeed(uint32_t own) {
@@ -97,6 +98,8 @@ inline std::vector<float> inputOf(Input kind, DType type, int64_t count, std::mt
   const float mantissa = 1 + static_cast<float>(random() % 1024) / 1024;
   const float step = std::ldexp(mantissa, static_cast<int>(random() % 16) - 8) *
                      (1 + 0x1p-23f * static_cast<float>(static_cast<int>(random() % 3) - 1));
+  const auto levels = static_cast<float>((4 << random() % 7) - 1);
+  const float powerOfTwo = std::ldexp(1.0f, static_cast<int>(random() % 8) - 4);
   for (size_t i = 0; i < x.size(); ++i) {
     const uint32_t bits = static_cast<uint32_t>(random());
     switch (kind) {
@@ -132,6 +135,14 @@ inline std::vector<float> inputOf(Input kind, DType type, int64_t count, std::mt
              (1 + 0x1p-23f * static_cast<float>(static_cast<int>(bits >> 16) % 3 - 1));
       break;
     }
+    case Input::ties:
+      // Both ends round away from 0, so that the largest code is one too many.
+      x[i] = ((i % 32 == 0   ? 0
+               : i % 32 == 1 ? levels
+                             : static_cast<float>(bits % static_cast<uint32_t>(levels))) -
+              1.5f) *
+             powerOfTwo;
+      break;
     case Input::outliers:
       x[i] = normal(random) * (bits % 61 == 0 ? 1000.0f : 0.001f);
       break;
