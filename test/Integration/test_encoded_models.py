@@ -3,9 +3,10 @@
 against the reference interpreter and PyTorch, and has the same bits on every transport. SmolLM2 is in test_smollm2.py."""
 import re
 
+import numpy as np
 import pytest
 
-from braidtest import braid, braid_run, ranks_of
+from braidtest import BUILD, braid, braid_run, input_args, ranks_of, run
 
 TRANSPORTS = ["threads", "shm", "ucx"]
 QUANTIZED = {
@@ -13,6 +14,10 @@ QUANTIZED = {
     "explicit": "attention.output=int8:128,mlp.down=int4:128+spikes/int8:128",
     "path": "mlp.*=fp8e4m3:128,@main/@*#1/mlp.down=bf16",
 }
+
+
+def where(transport, mesh):
+    return ["--hosts", f"localhost:{ranks_of(mesh)}"] if transport == "ucx" else ["--transport", transport]
 
 
 def check_encoded(case, mesh, quantize, folder, reference=False):
@@ -24,10 +29,31 @@ def check_encoded(case, mesh, quantize, folder, reference=False):
     if reference:
         expect_encoded(braid("run", *words, "--check", "reference", timeout=300))
     for transport in TRANSPORTS:
-        where = ["--hosts", f"localhost:{ranks_of(mesh)}"] if transport == "ucx" else ["--transport", transport]
-        expect_encoded(braid_run(*words, *where, "--check", case.golden, "--output", folder / transport))
+        expect_encoded(braid_run(*words, *where(transport, mesh), "--check", case.golden, "--output", folder / transport))
         bits[transport] = (folder / transport / f"{case.output}.npy").read_bytes()
     assert all(of == bits["threads"] for of in bits.values())
+
+
+def check_budget(model, mesh, weights, bound, calibration, inputs, folder):
+    """A program whose encodings were chosen passes its check, with the same bits, on every transport, and on a GPU, of which the CPU
+    plays the part. `inputs` are arrays."""
+    for name, value in inputs.items():
+        np.save(folder / f"{name}.npy", value)
+    words = [*weights, *input_args({name: folder / f"{name}.npy" for name in inputs}), "--check", "reference"]
+    bundle, bits = folder / "budget.braid", []
+
+    def compile_for(*target):
+        braid("compile", model, "--mesh", mesh, *weights, "--quantize-budget", bound, "--calibration", calibration, *target, "-o", bundle,
+              timeout=600)
+    compile_for("--isa", "host")
+    for transport in TRANSPORTS:
+        expect_encoded(braid("run", bundle, *words, *where(transport, mesh), "--output", folder / transport, timeout=300))
+        bits.append([file.read_bytes() for file in sorted((folder / transport).glob("*.npy"))])
+    assert bits[0] and bits == [bits[0]] * len(TRANSPORTS)
+    compile_for("--target", "cuda:sm_90a")
+    run("braid-test-cuda-on-host", bundle, "-o", folder / "host.braid", timeout=300)
+    expect_encoded(braid("run", folder / "host.braid", *words, "--ranks", ranks_of(mesh), "--target", "cuda", "--cuda-library",
+                         BUILD / "lib" / "libBraidNullDevice.so", timeout=600))
 
 
 def expect_encoded(done):

@@ -13,6 +13,7 @@ import pytest
 
 import braidtest
 import models
+from test_encoded_models import check_budget
 
 BATCH, SEQ, BATCHES = 2, 16, 3
 ENCODINGS = ["int8:128", "int4:128+spikes/int8:64", "fp8e4m3:128", "nvfp4"]
@@ -156,6 +157,12 @@ def test_budget_on_other_data(minilm_case, tmp_path):
     inputs = {"input_ids": tmp_path / "ids.npy", "attention_mask": tmp_path / "mask.npy"}
     result = braidtest.braid("run", bundle, *weights, *braidtest.input_args(inputs), "--check", "reference")
     assert f"allowed {manifest['check_tolerance']:.3g}," in result.out
+
+
+def test_a_budget_holds_wherever_the_program_runs(minilm_case, ucx, tmp_path):
+    model, weights, data = minilm_case
+    check_budget(model, "tp=4", weights, "cosine>=0.998", write_data(tmp_path / "calibration", data),
+                 {name: value[:BATCH] for name, value in data.items()}, tmp_path)
 
 
 def test_what_clearly_misses_a_budget_is_not_measured_to_the_end(tmp_path):

@@ -11,7 +11,7 @@ import pytest
 import braidtest
 from conftest import Case
 from test_against_pytorch import check_case
-from test_encoded_models import QUANTIZED, check_encoded
+from test_encoded_models import QUANTIZED, check_budget, check_encoded
 
 EXAMPLE = braidtest.ROOT / "examples" / "complete-text"
 
@@ -58,9 +58,9 @@ def test_smollm2_encoded(smollm2, ucx, tmp_path, how):
     check_encoded(smollm2, "tp=3", QUANTIZED[how], tmp_path)
 
 
-def quantized(x, bits, group=128):
-    """What `intN:128` keeps of the rows of x: integers between an offset, which is rounded down to f16, and steps, which are
-    rounded up, computed with f16 of PyTorch."""
+def quantized(x, bits, zero_point=False, group=128):
+    """What `intN:128`, perhaps `+zero-point`, keeps of the rows of x: multiples of a step above an offset, which is rounded down to
+    f16, or from 0; steps are rounded up, computed with f16 of PyTorch."""
     import torch
 
     def rounded(value, towards):
@@ -69,21 +69,26 @@ def quantized(x, bits, group=128):
         return torch.where(beyond, torch.nextafter(half, torch.tensor(towards * torch.inf).half()), half).float()
     parts = []
     for part in x.split(group, -1):
-        offset = rounded(part.amin(-1, keepdim=True), -1)
-        step = rounded((part.amax(-1, keepdim=True) - offset) / (2**bits - 1), 1)
-        codes = torch.round((part - offset) / torch.where(step == 0, 1, step)).clamp(0, 2**bits - 1)
+        least, most = part.amin(-1, keepdim=True), part.amax(-1, keepdim=True)
+        offset = 0 * least if zero_point else rounded(least, -1)
+        if zero_point:
+            least, most = least.clamp(max=0), most.clamp(min=0)
+        step = rounded((most - (least if zero_point else offset)) / (2**bits - 1), 1)
+        divisor = torch.where(step == 0, 1, step)
+        lowest = torch.round(least / divisor) if zero_point else 0 * least
+        codes = torch.clamp(torch.round((part - offset) / divisor), lowest, lowest + 2**bits - 1)
         parts.append(offset + codes * step)
     return torch.cat(parts, -1)
 
 
 class Simulation:
     """A PyTorch model that computes like so many ranks whose all_reduces are encoded: they add what they have of the rows of each
-    layer's attention and MLP, and of the embedding, which one of them has. A rank adds what it has of its own rows as it is. `bits`
-    are those of the reduce and the gather half."""
+    layer's attention and MLP, and of the embedding, which one of them has. A rank adds what it has of its own rows as it is. `halves`
+    are the arguments of quantized for the reduce and the gather half."""
 
     def __init__(self, model, ranks):
         import torch
-        self.model, self.bits, self.ranks, simulation = model, None, ranks, self
+        self.model, self.halves, self.ranks, simulation = model, None, ranks, self
 
         class Sum(torch.nn.Module):
             def __init__(self, linear):
@@ -101,31 +106,40 @@ class Simulation:
 
     def sum(self, parts):
         import torch
-        if self.bits is None:
+        if self.halves is None:
             return sum(parts)
+        reduce, gather = self.halves
         rows = parts[0].shape[-2]
         owner = torch.arange(rows).unsqueeze(-1) // -(-rows // self.ranks)
-        return quantized(sum(torch.where(owner == rank, part, quantized(part, self.bits[0])) for rank, part in enumerate(parts)),
-                         self.bits[1])
+        return quantized(sum(torch.where(owner == rank, part, quantized(part, *reduce)) for rank, part in enumerate(parts)), *gather)
 
-    def likelihood(self, ids, bits=None):
+    def likelihood(self, ids, halves=None):
         """The mean of the logarithms."""
         import torch
-        self.bits = bits
+        self.halves = halves
         with torch.no_grad():
             logs = torch.log_softmax(self.model(torch.from_numpy(ids)).logits[:, :-1], -1)
         return float(logs.gather(-1, torch.from_numpy(ids)[:, 1:, None]).mean())
 
 
 @pytest.mark.long
+def test_smollm2_under_a_budget(smollm2, ucx, tmp_path):
+    model = braidtest.import_model(smollm2.checkpoint, tmp_path / "model.mlir", 1, 16)
+    ids = np.random.default_rng(8).integers(1000, 30000, (2, 16))
+    np.save(tmp_path / "ids.npy", ids)
+    check_budget(model, "tp=3", ["--weights", smollm2.checkpoint], "kl<=0.2", tmp_path / "ids.npy", {"input_ids": ids[:1]}, tmp_path)
+
+
+@pytest.mark.long
 def test_smollm2_loses_what_a_simulation_loses(smollm2, tmp_path):
     import complete
     tokenizer = complete.Tokenizer.from_file(str(smollm2.checkpoint / "tokenizer.json"))
-    text = " ".join((braidtest.ROOT / "docs" / "quantized-collectives.md").read_text().split("## Under a budget")[0].split())
+    text = " ".join((braidtest.ROOT / "LICENSE.TXT").read_text().split())
     ids = np.array(tokenizer.encode(text).ids[:16 * 128], np.int64).reshape(16, 128)
     np.save(tmp_path / "ids.npy", ids)
     model = braidtest.import_model(smollm2.checkpoint, tmp_path / "model.mlir", 1, 128)
-    encodings = {"int8:128": (8, 8), "int7:128": (7, 7), "int6:128": (6, 6), "int5:128/int8:128": (5, 8)}
+    encodings = {"int8:128": ([8], [8]), "int7:128": ([7], [7]), "int6:128": ([6], [6]), "int5:128/int8:128": ([5], [8]),
+                 "int6:128+zero-point": ([6, True], [6, True]), "int4:128+zero-point": ([4, True], [4, True])}
     braidtest.braid("evaluate", model, "--mesh", "tp=3", "--weights", smollm2.checkpoint, "--data", tmp_path / "ids.npy",
                     "--output", tmp_path / "out", *[word for name in encodings for word in ("--encodings", name)])
     report = json.loads((tmp_path / "out" / "evaluation.json").read_text())
