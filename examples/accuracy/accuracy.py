@@ -126,11 +126,14 @@ def smollm2(long):
     np.save(WORK / "smollm2-evaluated.npy", sequences(tokens)[:count])
     evaluate(*imported(tokens), WORK / "smollm2-evaluated.npy", WORK / "smollm2", ENCODINGS + GROUPS if long else ["int8:128", "int4:128"],
              "--sensitivity", "int4:128", "--sensitivity-batches", 1)
-    # Long contexts, in which less is lost, and the embedding's all_reduce as it is.
-    count, tokens = (5, 2048) if long else (1, 32)
-    np.save(WORK / "smollm2-contexts.npy", sequences(tokens)[:count])
-    evaluate(*imported(tokens), WORK / "smollm2-contexts.npy", WORK / "smollm2-contexts",
-             [f"attention.output={e},mlp.down={e}" for e in (ENCODINGS if long else ["int4:128"])])
+    # Long contexts, in which less is lost, of two documents, and the embedding's all_reduce as it is.
+    tokens = 2048 if long else 32
+    model = imported(tokens)
+    for name, source, count in (("contexts", EVALUATED, 5 if long else 1), ("other-contexts", CALIBRATED, 3 if long else 1)):
+        of_source = ids if source == EVALUATED else tokenizer.encode("\n".join(text_of(*source))).ids
+        np.save(WORK / f"smollm2-{name}.npy", np.array(of_source[:count * tokens], np.int64).reshape(count, tokens))
+        evaluate(*model, WORK / f"smollm2-{name}.npy", WORK / f"smollm2-{name}",
+                 [f"attention.output={e},mlp.down={e}" for e in (ENCODINGS if long else ["int4:128"])])
     results = []
     for percent, (count, held, tokens) in budgets.items():
         # What an encoding costs depends on the kind of text: some parts of a document lose three times as much as others. So a
@@ -157,23 +160,31 @@ def minilm(long):
     tokens, batch = 64, 8
     tokenizer.enable_truncation(tokens)
     tokenizer.enable_padding(length=tokens)
+
+    def write(name, sentences):
+        encoded = tokenizer.encode_batch(sentences)
+        folder = WORK / f"minilm-{name}"
+        folder.mkdir(parents=True, exist_ok=True)
+        for field, values in (("input_ids", [e.ids for e in encoded]), ("attention_mask", [e.attention_mask for e in encoded]),
+                              ("token_type_ids", [e.type_ids for e in encoded])):
+            np.save(folder / f"{field}.npy", np.array(values, np.int64))
+
     for name, source, count in (("evaluated", EVALUATED, 40 if long else 2), ("heldout", EVALUATED, 200 if long else 2),
                                 ("calibrated", CALIBRATED, 24 if long else 2)):
         sentences = [s for p in text_of(*source) for s in re.split(r"(?<=[.!?]) ", p) if len(s.split()) > 3]
         # Neighbours are pairs. Where there are too few, pairs begin at the next sentence.
         pairs = [s for i in range(len(sentences) - 1) for s in sentences[i:i + 2]]
         first = 40 * batch if name == "heldout" and long else 0
-        encoded = tokenizer.encode_batch(pairs[first:first + count * batch])
-        folder = WORK / f"minilm-{name}"
-        folder.mkdir(parents=True, exist_ok=True)
-        for field, values in (("input_ids", [e.ids for e in encoded]), ("attention_mask", [e.attention_mask for e in encoded]),
-                              ("token_type_ids", [e.type_ids for e in encoded])):
-            np.save(folder / f"{field}.npy", np.array(values, np.int64))
+        write(name, pairs[first:first + count * batch])
+        if name == "evaluated":
+            # An embedding is the mean over a sentence's tokens, and loses less where there are more.
+            write("long-sentences", [s for s in sentences if len(s.split()) >= 20][:count // 2 * batch])
     model = WORK / "minilm.mlir"
     braid("import", MINILM, "--batch", batch, "--seq", tokens, "-o", model)
     args = (model, "tp=4", MINILM)
     evaluate(*args, WORK / "minilm-evaluated", WORK / "minilm", ENCODINGS if long else ["int8:128", "int4:128"],
              "--sensitivity", "int4:128", "--sensitivity-batches", 1)
+    evaluate(*args, WORK / "minilm-long-sentences", WORK / "minilm-long-sentences", ENCODINGS if long else ["int4:128"])
     budget = choose(*args, WORK / "minilm-calibrated", "cosine>=0.999", "minilm-budget")
     report = evaluate(*args, WORK / "minilm-heldout", WORK / "minilm-budget", [budget["encodings"], "int8:128"])
     return [{"budget": "cosine>=0.999", **held_out(report, budget["encodings"], "int8:128", "cosine_mean")}]
