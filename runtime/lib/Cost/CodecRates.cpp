@@ -39,7 +39,7 @@ bool CodecRates::isCodec(const LibraryCall &call) {
          std::strcmp(call.kernel->name, "decode_sum") == 0;
 }
 
-static double elementsOf(const LibraryCall &call) {
+double CodecRates::elementsOf(const LibraryCall &call) {
   double elements = 1;
   for (int64_t size : call[runtime::codecRows(call)].shape)
     elements *= static_cast<double>(size);
@@ -53,8 +53,6 @@ Result<double> CodecRates::seconds(const LibraryCall &call) const {
 Result<double> CodecRates::secondsInCache(const LibraryCall &call) const {
   return seconds(call, 1); // less than was measured: the rate of the least
 }
-
-bool CodecRates::isBeyond(const LibraryCall &call) const { return elementsOf(call) > mostElements; }
 
 Result<double> CodecRates::seconds(const LibraryCall &call, double atElements) const {
   ASSIGN_OR_RETURN(const Encoding encoding,

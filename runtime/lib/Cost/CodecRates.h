@@ -32,8 +32,10 @@ public:
   Result<double> seconds(const runtime::LibraryCall &call) const;
   /// Of the arithmetic: as if all operands were in the nearest cache.
   Result<double> secondsInCache(const runtime::LibraryCall &call) const;
-  /// Whether it has more elements than were measured.
-  bool isBeyond(const runtime::LibraryCall &call) const;
+  /// Whether a tensor has more elements than were measured.
+  bool isBeyond(double elements) const { return elements > mostElements; }
+  /// Of a call's tensor.
+  static double elementsOf(const runtime::LibraryCall &call);
 
 private:
   /// Seconds of an element by elements: to encode, to decode, to add one more payload.

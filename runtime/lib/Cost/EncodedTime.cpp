@@ -393,8 +393,14 @@ Result<EncodedTime> EncodedTimes::encoded(const EncodableCollective &c,
   EncodedTime time;
   time.chunks = steps.chunks;
   time.payloadBytes = steps.payloadBytes;
+  // Chunks fit caches, but all that comes between two uses of one does not.
+  double elements = 0, codecBytes = 0;
+  for (const EncodableCollective::Value &value : c.values)
+    elements += static_cast<double>(product(value.shape, value.shape.size()));
+  for (const LibraryCall &call : steps.codecs)
+    codecBytes += bytesOf(call);
   for (const LibraryCall &call : steps.codecs) {
-    ASSIGN_OR_RETURN(const double seconds, operations.ofLibrary(call));
+    ASSIGN_OR_RETURN(const double seconds, operations.ofCodec(call, elements, codecBytes));
     time.codecSeconds += seconds;
   }
   double bytes = 0;

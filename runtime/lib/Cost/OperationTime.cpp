@@ -175,12 +175,11 @@ Result<double> OperationTimes::ofLibrary(const LibraryCall &call) const {
   const double flops = call.kernel->flops(call);
   const bool matmul = is(call, "matmul"), attention = is(call, "attention");
   const runtime::OperandType &out = call[call.kernel->firstOutput()];
-  const bool codec = CodecRates::isCodec(call);
+  if (CodecRates::isCodec(call))
+    return ofCodec(call, CodecRates::elementsOf(call), bytes);
   if (gpu) {
-    // Products of f32 are computed as such: on vector units. So is what a codec computes.
-    const runtime::DType type = matmul || attention ? call[0].dtype
-                                : codec             ? runtime::DType::f32
-                                                    : out.dtype;
+    // Products of f32 are computed as such: on vector units.
+    const runtime::DType type = matmul || attention ? call[0].dtype : out.dtype;
     const bool matrix = (matmul || attention) && type != runtime::DType::f32;
     return onGpu(*gpu, matrix ? "matrix" : "vector", runtime::name(type), flops, bytes);
   }
@@ -227,18 +226,26 @@ Result<double> OperationTimes::ofLibrary(const LibraryCall &call) const {
              grid.rate({rows, static_cast<double>(key[1]), static_cast<double>(query[3])});
     });
   }
-  if (codec)
-    return weighted([&](const Rates &r) -> Result<double> {
-      ASSIGN_OR_RETURN(double seconds, r.codecs.seconds(call));
-      // What was measured were tensors that the largest cache has, or some of them.
-      if (r.codecs.isBeyond(call) && !r.memory.empty())
-        seconds = std::max(seconds, *r.secondsOfTraffic(bytes, bytes));
-      return seconds / static_cast<double>(threads);
-    });
   return weighted([&](const Rates &r) -> Result<double> {
     ASSIGN_OR_RETURN(double seconds, r.secondsOfTraffic(bytes, bytes));
     if (auto rate = r.rowOperations.find(call.kernel->name); rate != r.rowOperations.end())
       seconds = std::max(seconds, elementsOf(out) / rate->second);
+    return seconds / static_cast<double>(threads);
+  });
+}
+
+Result<double> OperationTimes::ofCodec(const LibraryCall &call, double elements,
+                                       double bytes) const {
+  const double ofCall = cost::bytesOf(call);
+  if (gpu)
+    return onGpu(*gpu, "vector", "f32", call.kernel->flops(call), ofCall);
+  return weighted([&](const Rates &r) -> Result<double> {
+    ASSIGN_OR_RETURN(double seconds, r.codecs.seconds(call));
+    // What was measured were tensors that the largest cache has, or some of them.
+    if (r.codecs.isBeyond(elements) && !r.memory.empty()) {
+      ASSIGN_OR_RETURN(const double traffic, r.secondsOfTraffic(ofCall, bytes));
+      seconds = std::max(seconds, traffic);
+    }
     return seconds / static_cast<double>(threads);
   });
 }

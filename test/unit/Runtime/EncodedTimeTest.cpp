@@ -358,6 +358,32 @@ TEST(EncodedTime, OnAHost) {
   EXPECT_FALSE(EncodedTimes::isWorthwhile(got(times.plain(c)), one.seconds));
 }
 
+// Chunks would fit, but not all that is between two uses of one.
+TEST(EncodedTime, OfChunksOfMoreThanCachesHave) {
+  const std::shared_ptr<Machine> machine = hostsOfARank(1e14, 0);
+  ComputeRates &rates = machine->compute[0];
+  rates.memory = {{1000, 1e8, 1e8, 1e8}, {1 << 30, 1e8, 1e8, 1e8}};
+  const EncodableCollective c = collectiveOf(CollectiveKind::allReduce, 2, {64, 4096});
+  auto codecSeconds = [&](int64_t mostElements, const EncodedChunks &chunks) {
+    rates.codecs[0].elements = mostElements;
+    const EncodedTime time =
+        got(EncodedTimes(machine, "ucx", 1).encoded(c, pairOf("int8:128"), chunks));
+    EXPECT_EQ(time.chunks, chunks.most);
+    return time.codecSeconds;
+  };
+  // 262144 elements are as many as were measured: their rates count.
+  const double all = 64 * 4096, half = 32 * 4096;
+  const double measured = all / 1e9 + half * (1 / 2e9 + 1 / 4e9) + half / 1e9 + all / 2e9;
+  EXPECT_CLOSE(codecSeconds(64 * 4096, {1 << 15, 4}), measured);
+  // Encode and decode: 4 bytes of an element and 1.031; decode_sum: a payload of two ranks, the own
+  // rows, and the sum.
+  const double payload = 132.0 / 128;
+  const double traffic = 2 * all * (4 + payload) + half * (2 * payload + 8) + half * (4 + payload);
+  for (int64_t chunks : {1, 4})
+    EXPECT_NEAR(codecSeconds(64 * 4096 - 1, {1 << 15, chunks}), traffic / 1e8,
+                1e-3 * traffic / 1e8);
+}
+
 TEST(EncodedTime, NamesWhatTheFileLacks) {
   EncodableCollective c = collectiveOf(CollectiveKind::allReduce, 2, {64, 4096});
   std::shared_ptr<Machine> machine = hostsOfARank();

@@ -39,6 +39,10 @@ public:
   /// encoding and elements; the others as rows, with the kernel's name as the operation if the file
   /// has its rate, or else by their traffic alone.
   Result<double> ofLibrary(const runtime::LibraryCall &call) const;
+  /// A call of encode, decode or decode_sum on some or all of a tensor of `elements`, for which
+  /// calls read and write `bytes` in all: if these are more elements than the file has, no less
+  /// than the call's traffic at the rate of so many bytes, as caches have no part of them.
+  Result<double> ofCodec(const runtime::LibraryCall &call, double elements, double bytes) const;
   /// A kernel on rows: the longer of its arithmetic, whose operations add up, and its traffic.
   /// `codecs` are the calls of encode, decode and decode_sum that it does on its rows instead of
   /// reading or writing them, which are arithmetic.
