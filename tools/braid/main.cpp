@@ -279,7 +279,7 @@ void addEvaluate(CLI::App &app, EvaluateArgs &args, int &status) {
   cmd->add_option("--encodings", args.encodings,
                   "an encoding for all collectives, such as int4:128/int8:128, or a list of "
                   "PATTERN=ENCODING; once for each that is compared (default: integers of 8 to 4 "
-                  "bits, with spikes, rotated)")
+                  "bits, with a zero point, with spikes, rotated)")
       ->take_all()
       ->allow_extra_args(false);
   cmd->add_option("--sensitivity", args.sensitivity,

@@ -393,10 +393,13 @@ Result<EncodedTime> EncodedTimes::encoded(const EncodableCollective &c,
   EncodedTime time;
   time.chunks = steps.chunks;
   time.payloadBytes = steps.payloadBytes;
-  // Chunks fit caches, but all that comes between two uses of one does not.
+  // Chunks fit caches, but all that comes between two uses of one does not. The largest tensors are
+  // what an all_gather gives, and what other collectives take.
   double elements = 0, codecBytes = 0;
   for (const EncodableCollective::Value &value : c.values)
     elements += static_cast<double>(product(value.shape, value.shape.size()));
+  if (c.kind == CollectiveKind::allGather)
+    elements *= static_cast<double>(c.ranks);
   for (const LibraryCall &call : steps.codecs)
     codecBytes += bytesOf(call);
   for (const LibraryCall &call : steps.codecs) {

@@ -363,7 +363,7 @@ TEST(EncodedTime, OfChunksOfMoreThanCachesHave) {
   const std::shared_ptr<Machine> machine = hostsOfARank(1e14, 0);
   ComputeRates &rates = machine->compute[0];
   rates.memory = {{1000, 1e8, 1e8, 1e8}, {1 << 30, 1e8, 1e8, 1e8}};
-  const EncodableCollective c = collectiveOf(CollectiveKind::allReduce, 2, {64, 4096});
+  EncodableCollective c = collectiveOf(CollectiveKind::allReduce, 2, {64, 4096});
   auto codecSeconds = [&](int64_t mostElements, const EncodedChunks &chunks) {
     rates.codecs[0].elements = mostElements;
     const EncodedTime time =
@@ -382,6 +382,13 @@ TEST(EncodedTime, OfChunksOfMoreThanCachesHave) {
   for (int64_t chunks : {1, 4})
     EXPECT_NEAR(codecSeconds(64 * 4096 - 1, {1 << 15, chunks}), traffic / 1e8,
                 1e-3 * traffic / 1e8);
+  // What an all_gather gives is as large.
+  c = collectiveOf(CollectiveKind::allGather, 2, {32, 4096});
+  EXPECT_CLOSE(codecSeconds(64 * 4096, {1 << 15, 4}), half / 1e9 + all / 2e9);
+  const double gathered = (half + all) * (4 + payload);
+  for (int64_t chunks : {1, 4})
+    EXPECT_NEAR(codecSeconds(64 * 4096 - 1, {1 << 15, chunks}), gathered / 1e8,
+                1e-3 * gathered / 1e8);
 }
 
 TEST(EncodedTime, NamesWhatTheFileLacks) {
