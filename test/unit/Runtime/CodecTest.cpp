@@ -12,6 +12,10 @@
 using namespace braid::runtime;
 using namespace braid::runtime::testing;
 
+namespace braid::runtime::testing {
+extern const CodecKernels codecPortable; // CodecPortable.cpp
+} // namespace braid::runtime::testing
+
 namespace {
 
 constexpr DType kTypes[] = {DType::f32, DType::f16, DType::bf16};
@@ -37,6 +41,14 @@ void expectBytes(const std::vector<uint8_t> &got, const std::vector<uint8_t> &ex
                 << "instead of " << hex(expected, at);
 }
 
+/// Of every instruction set, and of processors other than x86.
+std::vector<std::pair<const char *, const CodecKernels *>> allCodecs() {
+  std::vector<std::pair<const char *, const CodecKernels *>> codecs{{"portable", &codecPortable}};
+  for (const VectorKernels *kernels : allKernels())
+    codecs.emplace_back(kernels->isa, kernels->codec);
+  return codecs;
+}
+
 /// Encodes some rows with the definition and every instruction set; decodes each, and their sum.
 void checkRows(const Encoding &e, DType type, int64_t columns, const std::vector<Input> &inputs,
                std::mt19937 &random) {
@@ -60,33 +72,33 @@ void checkRows(const Encoding &e, DType type, int64_t columns, const std::vector
         sum.push_back(y[i]);
       else
         sum[i] += y[i];
-    for (const VectorKernels *kernels : allKernels()) {
-      SCOPED_TRACE(::testing::Message() << kernels->isa << ", input " << static_cast<int>(input));
+    for (const auto &[isa, kernels] : allCodecs()) {
+      SCOPED_TRACE(::testing::Message() << isa << ", input " << static_cast<int>(input));
       Guarded row(rows.back().size());
-      kernels->codec->encodeRow(codec, bytes.data(), row.data());
+      kernels->encodeRow(codec, bytes.data(), row.data());
       EXPECT_TRUE(row.intact());
       ASSERT_NO_FATAL_FAILURE(expectBytes(row.get(), rows.back(), "the payload"));
       for (DType out : kTypes) {
         Guarded result(static_cast<size_t>(columns * byteSize(out)));
         const void *from[] = {row.data()};
-        const SpikeFault fault = kernels->codec->decodeRows(
-            codec, from, 1, -1, static_cast<int>(out), result.data(), columns % 2 == 0);
+        const SpikeFault fault = kernels->decodeRows(codec, from, 1, -1, static_cast<int>(out),
+                                                     result.data(), columns % 2 == 0);
         EXPECT_LT(fault.position, 0);
         EXPECT_TRUE(result.intact());
         expectBytes(result.get(), storedResult(out, y), std::string("y in ") + name(out));
       }
     }
   }
-  for (const VectorKernels *kernels : allKernels())
+  for (const auto &[isa, kernels] : allCodecs())
     for (DType out : kTypes) {
       std::vector<const void *> from;
       for (const std::vector<uint8_t> &row : rows)
         from.push_back(row.data());
       Guarded result(static_cast<size_t>(columns * byteSize(out)));
-      kernels->codec->decodeRows(codec, from.data(), static_cast<int64_t>(from.size()), -1,
-                                 static_cast<int>(out), result.data(), columns % 2 == 0);
+      kernels->decodeRows(codec, from.data(), static_cast<int64_t>(from.size()), -1,
+                          static_cast<int>(out), result.data(), columns % 2 == 0);
       EXPECT_TRUE(result.intact());
-      SCOPED_TRACE(kernels->isa);
+      SCOPED_TRACE(isa);
       expectBytes(result.get(), storedResult(out, sum), std::string("the sum in ") + name(out));
       // Each of them as it was.
       for (size_t own = 0; own < rows.size(); ++own) {
@@ -96,9 +108,9 @@ void checkRows(const Encoding &e, DType type, int64_t columns, const std::vector
             mixed[i] += own == r ? xs[r][i] : ys[r][i];
         std::vector<const void *> terms = from;
         terms[own] = unencoded[own].data();
-        kernels->codec->decodeRows(codec, terms.data(), static_cast<int64_t>(terms.size()),
-                                   static_cast<int64_t>(own), static_cast<int>(out), result.data(),
-                                   columns % 2 == 0);
+        kernels->decodeRows(codec, terms.data(), static_cast<int64_t>(terms.size()),
+                            static_cast<int64_t>(own), static_cast<int>(out), result.data(),
+                            columns % 2 == 0);
         EXPECT_TRUE(result.intact());
         expectBytes(result.get(), storedResult(out, mixed),
                     "the sum in " + std::string(name(out)) + " with own row " +
