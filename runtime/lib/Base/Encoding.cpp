@@ -76,15 +76,12 @@ std::string expectedNames() {
 
 /// A number of few digits, without sign and leading zeros.
 Result<int64_t> parseNumber(const std::string &text, const std::string &what) {
-  int64_t number = 0;
-  bool ok = !text.empty() && text.size() <= 6 && text[0] != '0';
-  for (char c : text) {
-    ok = ok && c >= '0' && c <= '9';
-    number = number * 10 + (c - '0');
-  }
-  if (!ok)
+  const bool isNumber =
+      !text.empty() && text.size() <= 6 && text[0] != '0' &&
+      std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+  if (!isNumber)
     return Status::error("expects ", what, ", got ", inQuotes(text));
-  return number;
+  return std::stoll(text);
 }
 
 bool isPowerOfTwo(int64_t n) { return n > 0 && (n & (n - 1)) == 0; }

@@ -46,6 +46,17 @@ TEST(Encoding, NamesAndCodesComeBack) {
   EXPECT_EQ(EncodingPair::parse("int8/int8")->str(), "int8:128");
 }
 
+TEST(Encoding, NumbersBeyond64BitsAreNone) {
+  const std::string many(40, '9');
+  auto refused = [&](const std::string &before, const std::string &message) {
+    EXPECT_ERROR(Encoding::parse(before + many),
+                 "encoding '" + before + many + "': " + message + ", got '" + many + "'");
+  };
+  refused("int8:", "expects a number of elements after ':'");
+  refused("int", "expects integers of 2 to 8 bits");
+  refused("int8+hadamard", "expects a number of elements after 'hadamard'");
+}
+
 TEST(Encoding, NumbersThatAreNoCode) {
   // Any 32 bits are refused or come back.
   int64_t accepted = 0;
