@@ -73,15 +73,15 @@ def expect_nothing_left(lab, hosts):
 
 
 class Ranks:
-    """A rank on each host, in processes that end by themselves."""
+    """So many ranks on each host, in processes that end by themselves."""
 
-    def __init__(self, lab, words, repeat=10**9, limit=LIMIT):
+    def __init__(self, lab, words, repeat=10**9, limit=LIMIT, of_host=1):
         self.lab = lab
-        self.count = lab.shape.hosts
+        self.count = lab.shape.hosts * of_host
         variables = {"BRAID_SIZE": str(self.count), "BRAID_RENDEZVOUS": f"tcp://{lab.addresses[0]}:{PORT}"}
         command = [BIN / "braid-run", *words, "--repeat", repeat, "--time-limit", limit]
-        self.processes = [lab.popen(host, command, env={**os.environ, **variables, "BRAID_RANK": str(host)},
-                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for host in range(self.count)]
+        self.processes = [lab.popen(rank // of_host, command, env={**os.environ, **variables, "BRAID_RANK": str(rank)},
+                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for rank in range(self.count)]
 
     def await_runs(self):
         """Returns when every rank has sent many messages."""
@@ -89,21 +89,22 @@ class Ranks:
             return int(inside(self.lab, host, "cat /sys/class/net/e0/statistics/tx_packets"))
         def run():
             assert all(process.poll() is None for process in self.processes), [process.communicate(timeout=60) for process in self.processes]
-            return all(packets(host) > before[host] + 2000 for host in range(self.count))
-        before = [packets(host) for host in range(self.count)]
+            return all(packets(host) > before[host] + 2000 for host in hosts)
+        hosts = range(self.lab.shape.hosts)
+        before = [packets(host) for host in hosts]
         until(run)
 
-    def ends(self, hosts, seconds=60):
+    def ends(self, ranks, seconds=60):
         """When each of these ends, and what it says then."""
         ended = {}
         end = time.monotonic() + seconds
-        while len(ended) < len(hosts):
+        while len(ended) < len(ranks):
             assert time.monotonic() < end, f"only {list(ended)} have ended"
-            for host in hosts:
-                if host not in ended and self.processes[host].poll() is not None:
-                    ended[host] = time.monotonic()
+            for rank in ranks:
+                if rank not in ended and self.processes[rank].poll() is not None:
+                    ended[rank] = time.monotonic()
             time.sleep(0.01)
-        return {host: (ended[host], self.processes[host].returncode, self.processes[host].stderr.read()) for host in hosts}
+        return {rank: (ended[rank], self.processes[rank].returncode, self.processes[rank].stderr.read()) for rank in ranks}
 
     def __enter__(self):
         return self
@@ -160,6 +161,37 @@ def test_a_lost_rank_is_named(fault, lost, lab, program):
         lab.link(lost, "up")
     expect_nothing_left(lab, range(3))
     expect_that_it_runs(lab, words, limit=30)
+
+
+@pytest.mark.parametrize("fault,lost", [
+    pytest.param(fault, lost, marks=[] if (fault, lost) == ("killed", 2) else pytest.mark.long)
+    for fault, lost in [("killed", 2), ("killed", 3), ("stopped", 2), ("stopped", 3), ("down", 2)]])
+def test_a_lost_rank_is_named_where_hosts_have_two(fault, lost, lab, program):
+    """Rank 2 tells other hosts what rank 3 says, and the other way about."""
+    words = program(6, 3 << 10)
+    lost_too = [2, 3] if fault == "down" else [lost]
+    others = [rank for rank in range(6) if rank not in lost_too]
+    try:
+        with Ranks(lab, words, of_host=2) as ranks:
+            ranks.await_runs()
+            number, = [n for n in processes(lab, 1) if f"BRAID_RANK={lost}\0" in inside(lab, 1, f"cat /proc/{n}/environ")]
+            begin = time.monotonic()
+            if fault == "down":
+                lab.link(1, "down")
+            else:
+                inside(lab, 1, f"kill -{'KILL' if fault == 'killed' else 'STOP'} {number}")
+            for rank, (end, code, said) in ranks.ends(others).items():
+                print(f"{fault} rank {lost}, rank {rank} after {end - begin:.2f} s: {said.strip()}")
+                assert code == RANK_FAILED and said.count("error:") == 1, said
+                assert any(f" {of} (host1)" in said for of in lost_too) and "all_reduce 'call.0'" in said, said
+                assert end - begin < LIMIT + 1 + 10, said
+            if fault == "stopped":
+                inside(lab, 1, f"kill -CONT {number}")
+            if fault != "killed":
+                assert all(code == RANK_FAILED for _, code, _ in ranks.ends(lost_too).values())
+    finally:
+        lab.link(1, "up")
+    expect_nothing_left(lab, range(3))
 
 
 def test_a_host_without_power_is_named(program):

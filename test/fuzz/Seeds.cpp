@@ -332,6 +332,10 @@ void writeFrames(Folders &folders) {
     bytes = net::encodeEnvelope(1, 5, bytes);
     bytes.resize(bytes.size() + 32);
     folders.write("Wire", "envelope-" + name, text(bytes));
+    net::FrameBytes message;
+    net::appendRelayed(message, net::Reach::host, bytes);
+    net::appendRelayed(message, net::Reach::receiver, bytes);
+    folders.write("Wire", "message-" + name, text(message));
   }
 }
 

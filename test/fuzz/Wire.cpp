@@ -39,6 +39,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
             "a message is the same after it was parsed and encoded");
   if (Result<Sealed> sealed = parseSealed(bytes, size); sealed.ok())
     parse(bytes, sealed->bytes);
+  if (Result<std::vector<Relayed>> message = parseRelayed(bytes, size); message.ok()) {
+    FrameBytes back;
+    for (const Relayed &relayed : *message)
+      appendRelayed(back, relayed.reach,
+                    FrameBytes(relayed.envelope, relayed.envelope + relayed.bytes));
+    require(back == FrameBytes(bytes, bytes + size),
+            "a message of envelopes is the same after it was parsed and made again");
+  }
   Result<Envelope> envelope = parseEnvelope(bytes, size);
   if (!envelope.ok())
     return 0;

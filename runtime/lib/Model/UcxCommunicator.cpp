@@ -78,17 +78,11 @@ public:
     job.device = options.devices;
     job.timeLimitSeconds = options.timeLimitSeconds > 0 ? options.timeLimitSeconds : 1e6;
     ASSIGN_OR_RETURN(net::Job started, net::startJob(context, job, addresses));
-    // Control, which tells of lost processes, is between all.
     for (size_t i = 0; i < links.size(); ++i)
-      for (int64_t peer = 0; peer < launch.size; ++peer) {
-        const net::Member &member = started.members[static_cast<size_t>(peer)];
-        if (peer == launch.rank)
-          continue;
-        if (i == 0)
-          RETURN_IF_ERROR(links[i]->connect(peer, member.addresses[i], member.host));
-        else
+      for (int64_t peer = 0; peer < launch.size; ++peer)
+        if (const net::Member &member = started.members[static_cast<size_t>(peer)];
+            peer != launch.rank)
           links[i]->connectLater(peer, member.addresses[i], member.host);
-      }
     net::ControlOptions limits;
     limits.timeLimitSeconds = options.timeLimitSeconds;
     ASSIGN_OR_RETURN(own->control, net::Control::start(std::move(links[0]), started, limits));

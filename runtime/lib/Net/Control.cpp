@@ -6,6 +6,7 @@
 #include "braid/Base/StatusMacros.h"
 
 #include <algorithm>
+#include <map>
 
 namespace braid::runtime::net {
 
@@ -14,10 +15,27 @@ constexpr int64_t kCauseNs = 1000000000;
 /// A peer that is silent for longer than this, and than some periods, may be anywhere.
 constexpr int64_t kSilentNs = 1000000000;
 constexpr int64_t kSilentPeriods = 4;
+/// A process that ends waits this long for the goodbyes of others, and for its own to leave.
+constexpr int64_t kEndNs = 1000000000;
+
+/// How often in a period a relay sends what others say, at most. The longer it waits, the more go
+/// in one message, and the older they are when they arrive.
+constexpr int64_t kGathersInPeriod = 4;
+
+/// The number of each rank's host.
+static std::vector<int64_t> hostsOf(const Job &job) {
+  std::map<std::string, int64_t> numbers;
+  std::vector<int64_t> hosts;
+  for (const Member &member : job.members)
+    hosts.push_back(
+        numbers.emplace(member.hostId, static_cast<int64_t>(numbers.size())).first->second);
+  return hosts;
+}
 
 Control::Control(std::unique_ptr<Link> ownLink, const Job &job, const ControlOptions &options)
     : link(std::move(ownLink)),
-      frames(*link, job.key, "braid control",
+      frames(*link, job.key, "braid control", hostsOf(job),
+             static_cast<int64_t>(options.periodSeconds * 1e9) / kGathersInPeriod,
              [this](int64_t sender, const Frame &frame) { onFrame(sender, frame); }),
       self(job.rank), limitNs(static_cast<int64_t>(options.timeLimitSeconds * 1e9)),
       periodNs(static_cast<int64_t>(options.periodSeconds * 1e9)), peers(job.members.size()),
@@ -110,30 +128,34 @@ std::string Control::circumstances(int64_t peer) const {
 
 void Control::run() {
   int64_t next = 0, endNs = 0;
+  bool hasSaidGoodbye = false;
   for (;;) {
     const int64_t now = nowNs();
-    bool isLeaving = isEnding.load(), allSent = false;
     {
       const std::lock_guard<std::mutex> lock(mutex);
       if (control && control->failed())
         shareFailure(control->failure());
       if (now >= next) {
         next = now + periodNs;
-        if (!isLeaving)
+        if (!hasSaidGoodbye)
           tellPlaces();
         checkPeers();
       }
-      if (isLeaving && endNs == 0) {
-        endNs = now + 1000000000;
-        tell(Goodbye());
+      if (isEnding.load() && endNs == 0)
+        endNs = now + kEndNs;
+      if (endNs != 0 && !hasSaidGoodbye &&
+          (now >= endNs || !frames.isRelay() || othersOfHostHaveLeft())) {
+        hasSaidGoodbye = true;
+        endNs = now + kEndNs;
+        untold.emplace_back(Goodbye());
       }
-      allSent = frames.sendWaiting();
+      for (const Frame &frame : std::exchange(untold, {}))
+        frames.tell(frame);
     }
-    if (isLeaving && (allSent || now >= endNs))
+    const int64_t due = frames.send(now);
+    if (hasSaidGoodbye && (due == INT64_MAX || now >= endNs))
       return;
-    // What waits for a frame in front of it is tried again soon.
-    if (Status status = link->progress(allSent ? next : std::min(next, now + 1000000));
-        !status.ok()) {
+    if (Status status = link->progress(std::min(next, due)); !status.ok()) {
       const std::lock_guard<std::mutex> lock(mutex);
       if (loss.ok())
         loss = status;
@@ -145,18 +167,7 @@ void Control::run() {
 }
 
 void Control::tellPlaces() {
-  const FrameBytes frame =
-      encode(control ? placesOf(*control, self, runNumber, true) : Places{runNumber, false, {}});
-  for (int64_t peer = 0; peer < numPeers(); ++peer)
-    // One that still waits for earlier ones to leave has nothing from more of them.
-    if (peer != self && !peers[static_cast<size_t>(peer)].isLost && !frames.hasWaiting(peer))
-      frames.send(peer, frame);
-}
-
-void Control::tell(const Frame &frame) {
-  for (int64_t peer = 0; peer < numPeers(); ++peer)
-    if (peer != self && !peers[static_cast<size_t>(peer)].isLost)
-      frames.tell(peer, frame);
+  frames.tell(control ? placesOf(*control, self, runNumber, true) : Places{runNumber, false, {}});
 }
 
 void Control::onFrame(int64_t sender, const Frame &frame) {
@@ -164,6 +175,8 @@ void Control::onFrame(int64_t sender, const Frame &frame) {
   peer.heardNs = nowNs();
   if (!std::exchange(peer.isKnown, true))
     ++numKnown;
+  if (std::exchange(peer.isSilent, false))
+    frames.setSilent(sender, false);
   const std::lock_guard<std::mutex> lock(mutex);
   handle(sender, frame);
 }
@@ -179,9 +192,13 @@ void Control::handle(int64_t sender, const Frame &frame) {
                           ? Code::checkFailed
                           : Code::rankFailed;
     handleFailure(failure->run, Status::error(failure->text, code));
+  } else if (const auto *lost = std::get_if<Lost>(&frame)) {
+    if (lost->rank >= 0 && lost->rank < numPeers())
+      lose(lost->rank, lost->text, true);
   } else if (std::holds_alternative<Goodbye>(frame)) {
     peer.hasLeft = true;
     peer.leftNs = nowNs();
+    frames.setGone(sender);
   }
 }
 
@@ -203,7 +220,7 @@ void Control::handleFailure(uint64_t run, const Status &failure) {
 void Control::shareFailure(const Status &failure) {
   if (std::exchange(isShared, true))
     return;
-  tell(Failure{runNumber, static_cast<uint32_t>(failure.code()), failure.message()});
+  untold.emplace_back(Failure{runNumber, static_cast<uint32_t>(failure.code()), failure.message()});
 }
 
 void Control::checkPeers() {
@@ -215,6 +232,7 @@ void Control::checkPeers() {
     if (progress != std::exchange(progressSeen, progress))
       progressNs = now;
   }
+  const int64_t silentNs = std::max(kSilentNs, kSilentPeriods * periodNs);
   for (int64_t rank = 0; rank < numPeers(); ++rank) {
     Peer &peer = peers[static_cast<size_t>(rank)];
     if (rank == self || peer.isLost)
@@ -223,34 +241,67 @@ void Control::checkPeers() {
       // What it sent before may still arrive, so a wait for it is an error after a second only.
       if (control && std::min(now - progressNs, now - peer.leftNs) > 1000000000 &&
           !control->waiter(rank).empty())
-        lose(rank, link->describe(rank) + " has ended its part of the job");
-    } else if (const Status &status = link->state(rank); !status.ok()) {
+        lose(rank, link->describe(rank) + " has ended its part of the job", false);
+      continue;
+    }
+    if (const Status &status = link->state(rank); !status.ok()) {
       // A connection may break off in front of what the peer said last, which is read until the
       // next time.
       if (std::exchange(peer.isBroken, true))
-        lose(rank, status.message());
-    } else if (limitNs > 0 && now - peer.heardNs > limitNs) {
-      lose(rank,
-           link->describe(rank) + " has not been heard of for " + seconds(now - peer.heardNs));
-    } else if (control && now - peer.heardNs > std::max(kSilentNs, kSilentPeriods * periodNs)) {
-      // Nothing says that it still waits there; others that wait for it then name it.
-      for (size_t q = 0; q < control->numQueuesOfRank(); ++q)
-        control->queue(rank, q).waiting.store(Waiting::nothing, std::memory_order_release);
+        lose(rank, status.message(), false);
+      continue;
     }
+    // Of others it tells who is connected to them; a relay that ends takes their voices with it.
+    const bool isWatched = (peer.isWatched && frames.isNeighbour(rank)) || peer.isSilent;
+    if (isWatched && limitNs > 0 && now - peer.heardNs > limitNs) {
+      lose(rank, link->describe(rank) + " has not been heard of for " + seconds(now - peer.heardNs),
+           false);
+      continue;
+    }
+    if (now - peer.heardNs <= silentNs)
+      continue;
+    // Nothing says that it still waits there; others that wait for it then name it.
+    for (size_t q = 0; control && q < control->numQueuesOfRank(); ++q)
+      control->queue(rank, q).waiting.store(Waiting::nothing, std::memory_order_release);
+    if (isWatched && peer.isKnown && now - peer.watchedNs > silentNs) {
+      peer.isSilent = true;
+      frames.setSilent(rank, true);
+    }
+  }
+  for (int64_t rank = 0; rank < numPeers(); ++rank) {
+    Peer &peer = peers[static_cast<size_t>(rank)];
+    if (std::exchange(peer.isWatched, frames.isNeighbour(rank)) != frames.isNeighbour(rank))
+      peer.watchedNs = now;
   }
 }
 
-void Control::lose(int64_t rank, const std::string &what) {
-  peers[static_cast<size_t>(rank)].isLost = true;
-  frames.drop(rank);
+bool Control::othersOfHostHaveLeft() const {
+  for (int64_t rank = 0; rank < numPeers(); ++rank) {
+    const Peer &peer = peers[static_cast<size_t>(rank)];
+    if (rank != self && frames.isOnThisHost(rank) && !peer.hasLeft && !peer.isLost)
+      return false;
+  }
+  return true;
+}
+
+void Control::lose(int64_t rank, const std::string &what, bool isTold) {
+  Peer &peer = peers[static_cast<size_t>(rank)];
+  if (rank != self && std::exchange(peer.isLost, true))
+    return;
   const Status status = !control && other
                             ? other->second
                             : Status::error(what, circumstances(rank), Code::rankFailed);
-  link->lose(rank, status); // whoever ends does not wait until the peer has heard of it
+  if (rank != self) {
+    frames.setGone(rank);
+    link->lose(rank, status); // whoever ends does not wait until the peer has heard of it
+  }
+  if (!isTold)
+    untold.emplace_back(Lost{rank, what});
   if (loss.ok())
     loss = status;
   if (!control)
     return;
+  isShared = isShared || (isTold && !control->failed());
   control->fail(status);
   shareFailure(control->failure());
 }

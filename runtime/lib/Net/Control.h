@@ -7,8 +7,9 @@
 // where its queues are, and at once that a run has failed. So a rank that dies, stalls or cannot be
 // reached is named on all others, with what each waits for, in the words of RunControl.
 //
-// A thread of its own does it, over a link of its own (Link.h). Frames carry an HMAC of the job's
-// key and a number, so that nobody else can make or repeat them.
+// A thread of its own does it, over a link of its own (Link.h), by frames that one process of each
+// host passes on (RelayedFrames.h). A process watches those it is connected to, and says it to all
+// when one of them is lost.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_NET_CONTROL_H
@@ -17,7 +18,7 @@
 #include "Bootstrap.h"
 #include "Link.h"
 #include "Mirror.h"
-#include "SealedFrames.h"
+#include "RelayedFrames.h"
 
 #include <atomic>
 #include <mutex>
@@ -34,12 +35,14 @@ struct ControlOptions {
 
 class Control {
 public:
-  /// Over a link that is connected to all members of the job; returns when all have been heard of.
+  /// Over a link that knows the addresses of all members of the job; returns when all have been
+  /// heard of.
   static Result<std::unique_ptr<Control>> start(std::unique_ptr<Link> link, const Job &job,
                                                 const ControlOptions &options);
   Control(const Control &) = delete;
   Control &operator=(const Control &) = delete;
-  /// Says goodbye, so that the others do not take the end for a failure. Ends within 2 s.
+  /// Says goodbye, so that the others do not take the end for a failure. A process that passes on
+  /// what others of its host say waits for theirs, up to a second. Ends within 3 s.
   ~Control();
 
   /// The queues of this process's rank in a run are told to the others from now on, and theirs are
@@ -64,7 +67,10 @@ private:
     bool isKnown = false;  ///< anything has come
     bool isBroken = false; ///< its connection is, as was seen once
     bool isLost = false;   ///< has been given up
+    bool isSilent = false; ///< has not been heard of lately, though it is connected to this process
     bool hasLeft = false;  ///< has said goodbye
+    bool isWatched = false; ///< was a neighbour (RelayedFrames) at the last check, and since when
+    int64_t watchedNs = 0;
     int64_t leftNs = 0;
   };
 
@@ -73,9 +79,10 @@ private:
   void onFrame(int64_t sender, const Frame &frame);
   void handle(int64_t sender, const Frame &frame);
   void tellPlaces();
-  void tell(const Frame &frame);
   void checkPeers();
-  void lose(int64_t peer, const std::string &what);
+  bool othersOfHostHaveLeft() const;
+  /// `isTold`: all others know it, too.
+  void lose(int64_t peer, const std::string &what, bool isTold);
   void shareFailure(const Status &failure);
   void handleFailure(uint64_t run, const Status &failure);
   bool concernsThisRun(uint64_t run) const;
@@ -83,7 +90,7 @@ private:
   int64_t numPeers() const { return static_cast<int64_t>(peers.size()); }
 
   std::unique_ptr<Link> link;
-  SealedFrames frames;
+  RelayedFrames frames; ///< for the thread only
   const int64_t self, limitNs, periodNs;
   std::vector<Peer> peers;        ///< with an unused one for this process
   std::vector<std::string> hosts; ///< of all ranks
@@ -98,6 +105,7 @@ private:
   uint64_t firstOfModel = 0; ///< the number of the first run of the model that runs
   uint64_t lastFailed = 0;   ///< the number of the last run that failed here
   Status loss;
+  std::vector<Frame> untold; ///< for all others, not yet in `frames`
   uint64_t progressSeen = 0; ///< of this process, and when it changed
   int64_t progressNs = 0;
 

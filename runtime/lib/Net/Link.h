@@ -56,8 +56,9 @@ private:
   Status result;
 };
 
-/// The largest message of control, in bytes.
-constexpr size_t kMaxControlBytes = size_t(1) << 16;
+/// The largest message of control, in bytes: a frame of 64 KiB, with what RelayedFrames puts in
+/// front of it.
+constexpr size_t kMaxControlBytes = (size_t(1) << 16) + 64;
 /// Bytes of one peer that may wait in memory for their receives. Senders that run ahead need an
 /// answer from their receivers now and then.
 constexpr size_t kMaxEarlyBytes = size_t(1) << 30;
@@ -110,8 +111,8 @@ public:
   /// A peer that has sent a message of this tag which nothing has received; -1 if none has.
   int64_t senderOf(uint64_t tag) const;
 
-  /// Short messages of control, at most 64 KiB: they are copied when they are sent, and given to
-  /// the handler while the link makes progress.
+  /// Short messages of control, of at most kMaxControlBytes: they are copied when they are sent,
+  /// and given to the handler while the link makes progress.
   using Handler = std::function<void(const std::byte *data, size_t bytes)>;
   void setHandler(Handler handler);
   /// False, and nothing is sent, as long as the last one to this peer has not left, or when the

@@ -113,6 +113,12 @@ Result<std::shared_ptr<const UcxContext>> openNetworks(const NetOptions &options
     set("NET_DEVICES", options.devices);
   if (!std::getenv("UCX_RNDV_THRESH") && !hasRdma())
     set("RNDV_THRESH", std::to_string(kMaxEagerBytes + 1));
+  // Otherwise a thread that connects to a host that is down waits in the kernel for minutes.
+  // UCX 1.13 has this option of TCP without its prefix, later versions with it; it ignores what it
+  // has not.
+  if (!std::getenv("UCX_TCP_CONN_NB"))
+    for (const char *name : {"CONN_NB", "TCP_CONN_NB"})
+      (void)ucx->ucp_config_modify(config, name, "y");
   ucp_params_t params{};
   params.field_mask =
       UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_MT_WORKERS_SHARED | UCP_PARAM_FIELD_NAME;

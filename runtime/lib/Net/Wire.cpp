@@ -134,6 +134,7 @@ template <typename V> void fields(V &v, As<V, QueuePlace> &f) {
 }
 template <typename V> void fields(V &v, As<V, Places> &f) { v(f.run), v(f.isRunning), v(f.queues); }
 template <typename V> void fields(V &v, As<V, Failure> &f) { v(f.run), v(f.code), v(f.text); }
+template <typename V> void fields(V &v, As<V, Lost> &f) { v(f.rank), v(f.text); }
 template <typename V> void fields(V &, As<V, Goodbye> &) {}
 template <typename V> void fields(V &v, As<V, GroupPlace> &f) {
   v(f.ended), v(f.isRunning), v(f.asks), v(f.waitedNs), v(f.history), v(f.signature);
@@ -207,6 +208,27 @@ Result<Envelope> parseEnvelope(const std::byte *data, size_t bytes) {
   envelope.frameBytes = reader.left();
   envelope.mac = sealed.mac;
   return envelope;
+}
+
+void appendRelayed(FrameBytes &message, Reach reach, const FrameBytes &envelope) {
+  Writer writer(message);
+  writer(static_cast<uint8_t>(reach)), writer(static_cast<uint32_t>(envelope.size()));
+  message.insert(message.end(), envelope.begin(), envelope.end());
+}
+
+Result<std::vector<Relayed>> parseRelayed(const std::byte *data, size_t bytes) {
+  std::vector<Relayed> message;
+  for (size_t at = 0; at < bytes;) {
+    Reader reader(data + at, bytes - at);
+    uint8_t reach = 0;
+    uint32_t size = 0;
+    reader(reach), reader(size);
+    if (!reader.good() || reader.left() < size || reach > static_cast<uint8_t>(Reach::all))
+      return Status::error("a message of ", bytes, " bytes has no envelope at byte ", at);
+    message.push_back({static_cast<Reach>(reach), reader.position(), size});
+    at += encodedRelayedBytes(size);
+  }
+  return message;
 }
 
 Result<Sealed> parseSealed(const std::byte *data, size_t bytes) {

@@ -24,7 +24,7 @@
 namespace braid::runtime::net {
 
 /// Processes of different versions do not talk to each other.
-constexpr uint32_t kProtocolVersion = 2;
+constexpr uint32_t kProtocolVersion = 3;
 /// The largest frame. A length that comes in a frame is compared with the bytes that are there
 /// before anything is allocated.
 constexpr size_t kMaxFrameBytes = size_t(1) << 16;
@@ -108,6 +108,11 @@ struct Failure {
   uint32_t code = 0;
   std::string text;
 };
+/// A rank is lost, as a process has noticed that is connected to it.
+struct Lost {
+  int64_t rank = 0;
+  std::string text;
+};
 /// The last frame of a process that ends as it should.
 struct Goodbye {};
 
@@ -126,7 +131,7 @@ struct GroupPlace {
 struct GoodbyeHeard {};
 
 using Frame = std::variant<Introduction, Challenge, Hello, Refusal, Table, Ready, Go, Places,
-                           Failure, Goodbye, GroupPlace, GoodbyeHeard>;
+                           Failure, Lost, Goodbye, GroupPlace, GoodbyeHeard>;
 
 /// The frame's bytes. Texts beyond kMaxTextBytes are cut.
 FrameBytes encode(const Frame &frame);
@@ -147,6 +152,24 @@ struct Envelope {
 /// Sender, number and frame: what the HMAC is made of and stands behind.
 FrameBytes encodeEnvelope(int64_t sender, uint64_t number, const FrameBytes &frame);
 Result<Envelope> parseEnvelope(const std::byte *data, size_t bytes);
+
+/// How far whoever receives an envelope passes it on (RelayedFrames.h).
+enum class Reach : uint8_t {
+  receiver, ///< not at all
+  host,     ///< to all other ranks of its host
+  all,      ///< to these, and to all other hosts
+};
+/// An envelope in a message, which may hold several.
+struct Relayed {
+  Reach reach = Reach::receiver;
+  const std::byte *envelope = nullptr;
+  size_t bytes = 0;
+};
+/// How many bytes an envelope of so many takes in a message.
+constexpr size_t encodedRelayedBytes(size_t envelopeBytes) { return 5 + envelopeBytes; }
+void appendRelayed(FrameBytes &message, Reach reach, const FrameBytes &envelope);
+/// What a message holds; it points into the data.
+Result<std::vector<Relayed>> parseRelayed(const std::byte *data, size_t bytes);
 
 /// Bytes before an HMAC, and the HMAC.
 struct Sealed {

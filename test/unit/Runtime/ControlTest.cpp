@@ -2,12 +2,7 @@
 // Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
-#include "runtime/lib/Net/Control.h"
-#include "NetTesting.h"
-#include "ProcessTesting.h"
-#include "braid/Base/StatusMacros.h"
-
-#include <deque>
+#include "ControlTesting.h"
 
 using namespace braid::runtime;
 using namespace braid::runtime::net;
@@ -16,103 +11,6 @@ using namespace braid::runtime::testing;
 using ::testing::MatchesRegex;
 
 namespace {
-
-/// A command at which a queue of these tests is.
-struct TestCommand : NamedCommand {
-  TestCommand(const char *kind, const std::string &label, std::vector<RankQueue> missingQueues = {})
-      : queues(std::move(missingQueues)) {
-    static const std::string kPath = "@main";
-    operation = kind;
-    name = label;
-    path = &kPath;
-  }
-  std::optional<Queue> awaitedQueue() const override { return {}; }
-  std::vector<RankQueue> missing() const override { return queues; }
-  std::vector<RankQueue> queues;
-};
-
-/// A process of a job, with a run.
-struct Process {
-  int64_t rank, ranks;
-  const Board &board;
-  RunControl run;
-  Counter counter;                  ///< that nobody increments
-  std::deque<TestCommand> kept;     ///< as commands of a program, which other threads read
-  std::unique_ptr<Control> control; ///< last, as it reads the rest
-
-  /// A queue comes to a command.
-  void at(Queue queue, const TestCommand &command) {
-    kept.push_back(command);
-    run.queue(rank, queue).at.store(&kept.back(), std::memory_order_release);
-  }
-  /// Waits for other ranks at a collective, until the run fails.
-  Status waitFor(std::vector<RankQueue> missing) {
-    const int64_t first = missing.front().rank;
-    at(1, TestCommand("all_reduce", "sum", std::move(missing)));
-    run.wait(counter, 1, run.queue(rank, 1), Waiting::peer, first);
-    Status status = run.failure();
-    run.queue(rank, 1).at.store(nullptr);
-    return status;
-  }
-  void meet(const std::string &name) const { board.meet(name, rank, ranks); }
-  /// Returns when what is said here of a rank is this.
-  Status expectPosition(int64_t other, const std::string &text) const {
-    for (const int64_t until = nowNs() + 20 * kSecond; nowNs() < until; sleepFor(0.01))
-      if (run.describePosition(other) == text)
-        return {};
-    return Status::error("rank ", other, " is ", run.describePosition(other));
-  }
-};
-
-using Work = std::function<Status(Process &)>;
-
-/// `limit` is that of a run without progress, `silence` that of a process that says nothing.
-Status onProcess(const Board &board, int64_t rank, int64_t ranks, uint16_t port, double limit,
-                 double silence, const Work &work) {
-  ASSIGN_OR_RETURN(auto networks, openNetworks({}));
-  ASSIGN_OR_RETURN(std::unique_ptr<Link> link, Link::create(networks, rank, ranks));
-  ASSIGN_OR_RETURN(Job job, joinJob(networks, optionsOf(rank, ranks, onLoopback(port)), *link));
-  Process process{
-      rank,
-      ranks,
-      board,
-      RunControl(ranks,
-                 {{QueueKind::compute, "compute"}, {QueueKind::communication, "communication"}},
-                 limit, {}),
-      Counter(),
-      {},
-      nullptr};
-  ControlOptions options;
-  options.timeLimitSeconds = silence;
-  options.periodSeconds = 0.05;
-  ASSIGN_OR_RETURN(process.control, Control::start(std::move(link), job, options));
-  return work(process);
-}
-
-std::string text(const Status &status) { return status.ok() ? "done" : status.message(); }
-
-/// What the ranks say, or "signal 9"; `meanwhile` runs in the test.
-std::vector<std::string>
-onProcesses(int64_t ranks, double limit, const Work &work,
-            const std::function<void(const Board &, RankProcessesOfTest &)> &meanwhile = {},
-            double silence = 30) {
-  Board board;
-  const uint16_t port = freePort();
-  RankProcessesOfTest processes(ranks, [&](int64_t rank) {
-    return text(onProcess(board, rank, ranks, port, limit, silence, work));
-  });
-  if (meanwhile)
-    meanwhile(board, processes);
-  std::vector<std::string> results;
-  for (int64_t rank = 0; rank < ranks; ++rank)
-    results.push_back(processes.result(rank, 30));
-  return results;
-}
-
-void expectAllDone(const std::vector<std::string> &results) {
-  for (const std::string &result : results)
-    EXPECT_EQ(result, "done");
-}
 
 TEST(Control, PlacesOfAllRanksAreKnown) {
   expectAllDone(onProcesses(3, 20, [](Process &process) -> Status {
@@ -461,15 +359,18 @@ withForger(const std::function<void(Link &, const Job &, const Board &)> &forge)
   const uint16_t port = freePort();
   RankProcessesOfTest processes(2, [&](int64_t rank) {
     if (rank == 0)
-      return text(onProcess(board, 0, 2, port, 1.5, 3, [](Process &process) -> Status {
-        process.run.begin();
-        process.control->begin(process.run, 1);
-        for (const int64_t until = nowNs() + 10 * kSecond;
-             !process.run.failed() && nowNs() < until;)
-          sleepFor(0.01);
-        process.control->end();
-        return process.run.failure();
-      }));
+      return text(onProcess(
+          board, 0, 2, port, 1.5, 3,
+          [](Process &process) -> Status {
+            process.run.begin();
+            process.control->begin(process.run, 1);
+            for (const int64_t until = nowNs() + 10 * kSecond;
+                 !process.run.failed() && nowNs() < until;)
+              sleepFor(0.01);
+            process.control->end();
+            return process.run.failure();
+          },
+          64));
     auto networks = openNetworks({});
     auto link = Link::create(*networks, 1, 2);
     Result<Job> job = joinJob(*networks, optionsOf(1, 2, onLoopback(port)), **link);
@@ -483,14 +384,12 @@ withForger(const std::function<void(Link &, const Job &, const Board &)> &forge)
 
 void sendForged(Link &link, const std::string &key, uint64_t number, const Frame &frame) {
   FrameBytes bytes = encodeEnvelope(1, number, encode(frame));
-  const int64_t receiver = 0;
-  const Block mac = Mac(key, "braid control")
-                        .add(&receiver, sizeof receiver)
-                        .add(bytes.data(), bytes.size())
-                        .value();
+  const Block mac = Mac(key, "braid control").add(bytes.data(), bytes.size()).value();
   bytes.insert(bytes.end(), mac.begin(), mac.end());
+  FrameBytes message;
+  appendRelayed(message, Reach::all, bytes);
   for (const int64_t until = nowNs() + 5 * kSecond;
-       link.state(0).ok() && !link.sendControl(0, bytes) && nowNs() < until;)
+       link.state(0).ok() && !link.sendControl(0, message) && nowNs() < until;)
     (void)link.progress(nowNs() + kSecond / 1000);
   for (const int64_t until = nowNs() + kSecond / 5; nowNs() < until;)
     (void)link.progress(until);

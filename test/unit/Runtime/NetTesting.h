@@ -95,8 +95,7 @@ inline Result<Job> joinJob(const std::shared_ptr<const UcxContext> &networks,
   for (int64_t peer = 0; job.ok() && peer < options.size; ++peer) {
     const Member &member = job->members[static_cast<size_t>(peer)];
     if (peer != options.rank)
-      if (Status status = link.connect(peer, member.addresses.front(), member.host); !status.ok())
-        return status;
+      link.connectLater(peer, member.addresses.front(), member.host);
   }
   return job;
 }

@@ -37,6 +37,7 @@ inline std::vector<Frame> sampleFrames() {
           Go(),
           Places{9, true, {idle, waits}},
           Failure{9, 3, "rank 1: id 7 is outside of its table"},
+          Lost{7, "the connection to rank 7 (b) is lost: Connection reset by remote peer"},
           Goodbye(),
           GroupPlace{6, true, false, 250000000, uint64_t(1) << 63, "all_reduce (sum, 8 f32)"},
           GoodbyeHeard()};

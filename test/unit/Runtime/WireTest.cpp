@@ -95,4 +95,28 @@ TEST(Wire, Envelopes) {
                "a frame of 65537 bytes, at most 65536 are expected");
 }
 
+TEST(Wire, MessagesOfEnvelopes) {
+  const FrameBytes first = encodeEnvelope(6, 1, encode(Goodbye())), second(3, std::byte(1));
+  FrameBytes message;
+  appendRelayed(message, Reach::all, first);
+  appendRelayed(message, Reach::receiver, second);
+  EXPECT_EQ(message.size(), encodedRelayedBytes(first.size()) + encodedRelayedBytes(second.size()));
+  Result<std::vector<Relayed>> relayed = parseRelayed(message.data(), message.size());
+  ASSERT_OK(relayed);
+  ASSERT_EQ(relayed->size(), 2U);
+  EXPECT_EQ(relayed->at(0).reach, Reach::all);
+  EXPECT_EQ(FrameBytes(relayed->at(0).envelope, relayed->at(0).envelope + relayed->at(0).bytes),
+            first);
+  EXPECT_EQ(relayed->at(1).reach, Reach::receiver);
+  EXPECT_EQ(relayed->at(1).bytes, second.size());
+  for (size_t size = 1; size < message.size(); ++size)
+    EXPECT_EQ(parseRelayed(message.data(), size).ok(), size == encodedRelayedBytes(first.size()))
+        << size;
+  const size_t at = encodedRelayedBytes(first.size());
+  message[at] = std::byte(3);
+  EXPECT_ERROR(parseRelayed(message.data(), message.size()),
+               "a message of " + std::to_string(message.size()) +
+                   " bytes has no envelope at byte " + std::to_string(at));
+}
+
 } // namespace
