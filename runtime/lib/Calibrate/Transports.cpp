@@ -13,6 +13,7 @@
 #include "braid/Base/StatusMacros.h"
 #include "braid/Cost/ScheduleTime.h"
 #include "braid/Runtime/Calibrate.h"
+#include "runtime/lib/Collective/Plan.h"
 #include "runtime/lib/Sync/Cores.h"
 
 #include <algorithm>
@@ -478,8 +479,10 @@ TransportMeasurement::TransportMeasurement(const std::string &name, int64_t rank
   Repeated repeated;
   if (!quick) {
     repeated.loads = [=](const Probe &probe) {
-      if (sharesCores || probe.bytes() > kLargest)
+      if (sharesCores)
         return 2;
+      if (probe.bytes() > kLargest)
+        return 3;
       return probe.bytes() > kLarge ? 3 : probe.bytes() > kLarge / 2 ? 5 : 8;
     };
     repeated.runs = 3;
@@ -555,8 +558,15 @@ Result<cost::Transport> TransportMeasurement::result(std::vector<double> &errors
       if (const Probe one = probe(kind, ranks, bytes, name);
           one.bytes() > transport.collectives.back().bytes)
         add(one);
-    makeAscending(transport.collectives.data() + first,
-                  transport.collectives.data() + transport.collectives.size());
+    // Where copies begin to go around the caches, more bytes may take less time.
+    cost::CollectivePoint *begin = transport.collectives.data() + first,
+                          *end = transport.collectives.data() + transport.collectives.size();
+    cost::CollectivePoint *past =
+        std::find_if(begin, end, [of = ranks](const cost::CollectivePoint &one) {
+          return exceedsCaches(one.bytes * of);
+        });
+    makeAscending(begin, past);
+    makeAscending(past, end);
   }
   for (int64_t bytes : sizes) {
     const Probe one = probe(K::allReduce, ranks, bytes, name);

@@ -51,6 +51,9 @@ struct CollectivePlan {
 
 /// The piece that a peer sends as a message which is read where it lies.
 using SenderPiece = std::function<Result<Piece>(const StepSource &message)>;
+/// Whether copies go around the caches where ranks touch so many bytes together: what was used
+/// before would not stay in them.
+bool exceedsCaches(int64_t touched);
 /// The plan of a schedule whose ranks touch so many bytes together.
 Result<std::shared_ptr<CollectivePlan>> makePlan(Schedule schedule,
                                                  const std::vector<PairKind> &pairs,

@@ -83,9 +83,9 @@ private:
   std::vector<double> logRates; ///< row-major
 };
 
-/// Seconds by bytes, which must not shrink: linear between the points, in proportion to the bytes
-/// below the first one, and at the rate of the last two (of the last one alone, if there is only
-/// one) beyond it.
+/// Seconds by bytes: linear between the points, in proportion to the bytes below the first one, and
+/// beyond the last at the rate of the last two (of the last one alone, if there is only one). The
+/// time does not shrink there, even if it does between these two.
 inline double secondsAt(const std::vector<std::pair<double, double>> &points, double bytes) {
   if (points.empty() || bytes <= 0)
     return 0;
@@ -99,6 +99,8 @@ inline double secondsAt(const std::vector<std::pair<double, double>> &points, do
   next = std::min(next, points.size() - 1);
   const auto &[x0, y0] = points[next - 1];
   const auto &[x1, y1] = points[next];
+  if (bytes > x1 && y1 < y0)
+    return y1;
   return y0 + (bytes - x0) * (y1 - y0) / (x1 - x0);
 }
 

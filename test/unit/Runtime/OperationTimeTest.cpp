@@ -322,6 +322,8 @@ TEST(Interpolation, SecondsByBytes) {
   EXPECT_EQ(secondsAt(points, 40), 4);
   EXPECT_EQ(secondsAt(points, 60), 5);
   EXPECT_EQ(secondsAt({{10, 1}}, 30), 3);
+  EXPECT_EQ(secondsAt({{10, 3}, {20, 2}}, 15), 2.5);
+  EXPECT_EQ(secondsAt({{10, 3}, {20, 2}}, 30), 2);
   EXPECT_EQ(secondsAt({}, 30), 0);
   double last = 0;
   for (int bytes = 0; bytes < 100; ++bytes) {
