@@ -47,11 +47,6 @@ struct Times {
   double predicted = 0, median = 0, least = 0;
 };
 
-double medianOf(std::vector<double> numbers) {
-  std::sort(numbers.begin(), numbers.end());
-  return numbers[numbers.size() / 2];
-}
-
 /// `bytes` are those of the larger of a rank's input and output.
 Times measure(const std::string &transport, int64_t ranks, const char *name,
               fb::CollectiveKind kind, int64_t bytes, int64_t between,
@@ -118,7 +113,7 @@ Times measure(const std::string &transport, int64_t ranks, const char *name,
     medians.push_back(c["measured_s"]);
     least.push_back(c["least_measured_s"]);
   }
-  times.median = medianOf(medians);
+  times.median = median(medians);
   times.least = *std::min_element(least.begin(), least.end());
   return times;
 }
@@ -165,7 +160,7 @@ int main(int argc, char **argv) {
                        {"kind", kKinds[rows[row].first].name},
                        {"bytes", rows[row].second},
                        {"predicted_s", times[row][0].predicted},
-                       {"median_s", medianOf(medians)},
+                       {"median_s", median(medians)},
                        {"faster_half_s", meanOfFasterHalf(medians)},
                        {"least_s", least}};
     std::printf("%s\n", line.dump().c_str());

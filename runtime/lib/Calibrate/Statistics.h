@@ -10,6 +10,8 @@
 #ifndef BRAID_CALIBRATE_STATISTICS_H
 #define BRAID_CALIBRATE_STATISTICS_H
 
+#include "runtime/lib/Base/Median.h"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -18,13 +20,6 @@
 #include <vector>
 
 namespace braid::runtime {
-
-/// Of an even number of times, the longer one of the two in the middle.
-inline double median(std::vector<double> times) {
-  const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
-  std::nth_element(times.begin(), middle, times.end());
-  return *middle;
-}
 
 /// The mean of the faster half, rounded up, of the times of loads of a program. What others do only
 /// makes a load slower; its place in the caches, and the cores of the host that a virtual machine

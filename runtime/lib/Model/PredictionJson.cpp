@@ -8,6 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Prediction.h"
+#include "runtime/lib/Base/Median.h"
 
 #include <algorithm>
 #include <cmath>
@@ -18,12 +19,6 @@
 namespace braid::runtime {
 
 using Json = nlohmann::ordered_json;
-
-static double median(std::vector<double> numbers) {
-  std::sort(numbers.begin(), numbers.end());
-  const size_t half = numbers.size() / 2;
-  return numbers.size() % 2 != 0 ? numbers[half] : (numbers[half - 1] + numbers[half]) / 2;
-}
 
 /// Makes samples of how ranks met.
 static void condense(PredictionFigures &figures) {

@@ -11,7 +11,7 @@ using namespace braid::runtime;
 TEST(Statistics, Median) {
   EXPECT_EQ(median({3}), 3);
   EXPECT_EQ(median({9, 1, 5}), 5);
-  EXPECT_EQ(median({9, 1, 5, 2}), 5);
+  EXPECT_EQ(median({9, 1, 5, 2}), 3.5);
 }
 
 TEST(Statistics, MeanOfFasterHalf) {
