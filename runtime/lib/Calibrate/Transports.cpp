@@ -488,7 +488,7 @@ TransportMeasurement::TransportMeasurement(const std::string &name, int64_t rank
     repeated.runs = 3;
     repeated.inRun = [=](const Probe &probe) {
       if (probe.bytes() > kLarge)
-        return sharesCores || probe.bytes() > kLargest ? 1 : 2;
+        return sharesCores ? 1 : probe.bytes() > kLargest ? 2 : 5;
       if (probe.bytes() > (int64_t(1) << 20))
         return sharesCores ? 3 : 5;
       return probe.bytes() > (int64_t(1) << 16) || sharesCores ? 12 : 40;
