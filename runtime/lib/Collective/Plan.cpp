@@ -19,7 +19,7 @@ static int64_t cacheBytes() {
 }
 
 /// Collectives one after the other take half the time from half of the cache on. Programs that use
-/// the results, from memory then, take up to 1.5 times as long, so it is all of it.
+/// the results, from memory then, take up to 1.7 times as long, so it is all of it.
 bool exceedsCaches(int64_t touched) { return touched > cacheBytes(); }
 
 Result<std::shared_ptr<const Schedule>> PlanTable::scheduleOf(Group &group, int64_t position) {
