@@ -22,7 +22,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <ctime>
-#include <map>
 
 namespace braid::runtime {
 
@@ -172,10 +171,7 @@ private:
   explicit UcxCommunicator(const LaunchInfo &launch) : launch(launch) {}
 
   void findHosts(const net::Job &job, const UcxOptions &options) {
-    std::map<std::string, int64_t> numbers;
-    for (const net::Member &member : job.members)
-      hosts.push_back(
-          numbers.emplace(member.hostId, static_cast<int64_t>(numbers.size())).first->second);
+    hosts = net::hostNumbers(job.members);
     key = job.key;
     timeLimitSeconds = options.timeLimitSeconds;
     // Whoever names transports of UCX wants messages to go over them.

@@ -8,6 +8,7 @@
 #include "braid/Base/StatusMacros.h"
 
 #include <algorithm>
+#include <map>
 #include <unistd.h>
 
 namespace braid::runtime::net {
@@ -108,6 +109,15 @@ Result<JobOptions> jobOptionsOf(const LaunchInfo &launch) {
                                        ? JobSecret::fromText(launch.secret)
                                        : JobSecret::fromFile(launch.secretFile));
   return options;
+}
+
+std::vector<int64_t> hostNumbers(const std::vector<Member> &members) {
+  std::map<std::string, int64_t> numbers;
+  std::vector<int64_t> hosts;
+  for (const Member &member : members)
+    hosts.push_back(
+        numbers.emplace(member.hostId, static_cast<int64_t>(numbers.size())).first->second);
+  return hosts;
 }
 
 Result<Job> startJob(const std::shared_ptr<const UcxContext> &networks, const JobOptions &options,

@@ -62,6 +62,9 @@ struct Job {
   std::vector<Member> members; ///< by rank
 };
 
+/// The number of each rank's host, from 0 in the order in which the ranks name them.
+std::vector<int64_t> hostNumbers(const std::vector<Member> &members);
+
 /// Meets the other processes. `addresses` are those of this process's links, each of which will
 /// connect to the one at the same place of the others' lists. Returns within the limit and 2 s.
 Result<Job> startJob(const std::shared_ptr<const UcxContext> &networks, const JobOptions &options,

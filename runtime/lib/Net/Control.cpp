@@ -6,7 +6,6 @@
 #include "braid/Base/StatusMacros.h"
 
 #include <algorithm>
-#include <map>
 
 namespace braid::runtime::net {
 
@@ -22,19 +21,9 @@ constexpr int64_t kEndNs = 1000000000;
 /// in one message, and the older they are when they arrive.
 constexpr int64_t kGathersInPeriod = 4;
 
-/// The number of each rank's host.
-static std::vector<int64_t> hostsOf(const Job &job) {
-  std::map<std::string, int64_t> numbers;
-  std::vector<int64_t> hosts;
-  for (const Member &member : job.members)
-    hosts.push_back(
-        numbers.emplace(member.hostId, static_cast<int64_t>(numbers.size())).first->second);
-  return hosts;
-}
-
 Control::Control(std::unique_ptr<Link> ownLink, const Job &job, const ControlOptions &options)
     : link(std::move(ownLink)),
-      frames(*link, job.key, "braid control", hostsOf(job),
+      frames(*link, job.key, "braid control", hostNumbers(job.members),
              static_cast<int64_t>(options.periodSeconds * 1e9) / kGathersInPeriod,
              [this](int64_t sender, const Frame &frame) { onFrame(sender, frame); }),
       self(job.rank), limitNs(static_cast<int64_t>(options.timeLimitSeconds * 1e9)),

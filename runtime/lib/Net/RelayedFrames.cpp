@@ -3,7 +3,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 #include "RelayedFrames.h"
-#include "Secret.h"
 
 #include <algorithm>
 
@@ -11,20 +10,18 @@ namespace braid::runtime::net {
 
 /// The first frames of processes that start at about the same time are sent together.
 constexpr int64_t kGatherFirstNs = 5000000;
+// The largest frame that a receiver takes fits in a message.
+static_assert(encodedRelayedBytes(kMaxFrameBytes) <= kMaxControlBytes);
 /// What waits for a message in front of it is tried again after so long.
 constexpr int64_t kRetryNs = 1000000;
 
 RelayedFrames::RelayedFrames(Link &link, std::string key, std::string purpose,
                              std::vector<int64_t> hosts, int64_t gatherNs, Handler handler)
-    : link(link), key(std::move(key)), purpose(std::move(purpose)), hosts(std::move(hosts)),
+    : link(link), seal(std::move(key), std::move(purpose)), hosts(std::move(hosts)),
       gatherNs(gatherNs), handler(std::move(handler)), peers(this->hosts.size()),
       relays(static_cast<size_t>(*std::max_element(this->hosts.begin(), this->hosts.end()) + 1)) {
   findNeighbours();
   link.setHandler([this](const std::byte *data, size_t bytes) { onMessage(data, bytes); });
-}
-
-Block RelayedFrames::macOf(const std::byte *data, size_t bytes) const {
-  return Mac(key, purpose).add(data, bytes).value();
 }
 
 void RelayedFrames::setGone(int64_t rank) {
@@ -66,10 +63,8 @@ void RelayedFrames::findNeighbours() {
 }
 
 void RelayedFrames::tell(const Frame &frame) {
-  FrameBytes bytes = encodeEnvelope(link.rank(), ++sent, encode(frame));
-  const Block mac = macOf(bytes.data(), bytes.size());
-  bytes.insert(bytes.end(), mac.begin(), mac.end());
-  auto envelope = std::make_shared<const FrameBytes>(std::move(bytes));
+  auto envelope =
+      std::make_shared<const FrameBytes>(seal.seal(link.rank(), kAllRanks, ++sent, encode(frame)));
   const bool isPlaces = std::holds_alternative<Places>(frame);
   if (isPlaces)
     at(link.rank()).places = envelope;
@@ -173,7 +168,7 @@ void RelayedFrames::onEnvelope(const Relayed &relayed) {
   Peer &peer = at(sender);
   // A number that came before is of a frame that came another way, or that somebody repeats.
   if (envelope->number <= peer.received ||
-      !areEqual(macOf(relayed.envelope, relayed.bytes - envelope->mac.size()), envelope->mac))
+      !seal.isGenuine(*envelope, kAllRanks, relayed.envelope, relayed.bytes))
     return;
   const bool isFirst = peer.received == 0;
   peer.received = envelope->number;

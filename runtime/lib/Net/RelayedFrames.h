@@ -21,8 +21,8 @@
 #ifndef BRAID_NET_RELAYEDFRAMES_H
 #define BRAID_NET_RELAYEDFRAMES_H
 
+#include "EnvelopeSeal.h"
 #include "Link.h"
-#include "Wire.h"
 
 #include <deque>
 #include <map>
@@ -73,7 +73,6 @@ private:
 
   void onMessage(const std::byte *data, size_t bytes);
   void onEnvelope(const Relayed &relayed);
-  Block macOf(const std::byte *data, size_t bytes) const;
   /// Finds the relays anew.
   void findNeighbours();
   /// Sends on from here, where the frame still has to go.
@@ -89,7 +88,7 @@ private:
   const Peer &at(int64_t peer) const { return peers[static_cast<size_t>(peer)]; }
 
   Link &link;
-  const std::string key, purpose;
+  const EnvelopeSeal seal;
   const std::vector<int64_t> hosts;
   const int64_t gatherNs;
   const Handler handler;

@@ -3,25 +3,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 #include "SealedFrames.h"
-#include "Secret.h"
 
 namespace braid::runtime::net {
 
 SealedFrames::SealedFrames(Link &link, std::string key, std::string purpose, Handler handler)
-    : link(link), key(std::move(key)), purpose(std::move(purpose)), handler(std::move(handler)),
+    : link(link), seal(std::move(key), std::move(purpose)), handler(std::move(handler)),
       peers(static_cast<size_t>(link.ranks())) {
   link.setHandler([this](const std::byte *data, size_t bytes) { onFrame(data, bytes); });
 }
 
-Block SealedFrames::macOf(int64_t receiver, const std::byte *data, size_t bytes) const {
-  return Mac(key, purpose).add(&receiver, sizeof receiver).add(data, bytes).value();
-}
-
 bool SealedFrames::send(int64_t receiver, const FrameBytes &frame) {
-  FrameBytes bytes = encodeEnvelope(link.rank(), at(receiver).sent + 1, frame);
-  const Block mac = macOf(receiver, bytes.data(), bytes.size());
-  bytes.insert(bytes.end(), mac.begin(), mac.end());
-  if (!link.sendControl(receiver, bytes))
+  if (!link.sendControl(receiver, seal.seal(link.rank(), receiver, at(receiver).sent + 1, frame)))
     return false;
   ++at(receiver).sent;
   return true;
@@ -57,8 +49,7 @@ void SealedFrames::onFrame(const std::byte *data, size_t bytes) {
     return;
   Peer &peer = at(envelope->sender);
   // A number that came before is of a frame that somebody repeats.
-  if (envelope->number <= peer.received ||
-      !areEqual(macOf(link.rank(), data, bytes - envelope->mac.size()), envelope->mac))
+  if (envelope->number <= peer.received || !seal.isGenuine(*envelope, link.rank(), data, bytes))
     return;
   peer.received = envelope->number;
   Result<Frame> frame = parseFrame(envelope->frame, envelope->frameBytes);

@@ -10,8 +10,8 @@
 #ifndef BRAID_NET_SEALEDFRAMES_H
 #define BRAID_NET_SEALEDFRAMES_H
 
+#include "EnvelopeSeal.h"
 #include "Link.h"
-#include "Wire.h"
 
 #include <deque>
 
@@ -34,7 +34,6 @@ public:
   void tellAll(const Frame &frame);
   /// Sends what can be sent of them, and drops those for lost peers; true when none is left.
   bool sendWaiting();
-  void drop(int64_t peer) { at(peer).waiting.clear(); }
   bool hasWaiting(int64_t peer) const { return !at(peer).waiting.empty(); }
 
 private:
@@ -43,12 +42,11 @@ private:
     std::deque<FrameBytes> waiting;
   };
   void onFrame(const std::byte *data, size_t bytes);
-  Block macOf(int64_t receiver, const std::byte *data, size_t bytes) const;
   Peer &at(int64_t peer) { return peers[static_cast<size_t>(peer)]; }
   const Peer &at(int64_t peer) const { return peers[static_cast<size_t>(peer)]; }
 
   Link &link;
-  const std::string key, purpose;
+  const EnvelopeSeal seal;
   const Handler handler;
   std::vector<Peer> peers; ///< with an unused one for this process
 };

@@ -383,11 +383,9 @@ withForger(const std::function<void(Link &, const Job &, const Board &)> &forge)
 }
 
 void sendForged(Link &link, const std::string &key, uint64_t number, const Frame &frame) {
-  FrameBytes bytes = encodeEnvelope(1, number, encode(frame));
-  const Block mac = Mac(key, "braid control").add(bytes.data(), bytes.size()).value();
-  bytes.insert(bytes.end(), mac.begin(), mac.end());
   FrameBytes message;
-  appendRelayed(message, Reach::all, bytes);
+  appendRelayed(message, Reach::all,
+                EnvelopeSeal(key, "braid control").seal(1, kAllRanks, number, encode(frame)));
   for (const int64_t until = nowNs() + 5 * kSecond;
        link.state(0).ok() && !link.sendControl(0, message) && nowNs() < until;)
     (void)link.progress(nowNs() + kSecond / 1000);
