@@ -481,8 +481,6 @@ TransportMeasurement::TransportMeasurement(const std::string &name, int64_t rank
     repeated.loads = [=](const Probe &probe) {
       if (sharesCores)
         return 2;
-      if (probe.bytes() > kLargest)
-        return 3;
       return probe.bytes() > kLarge ? 3 : probe.bytes() > kLarge / 2 ? 5 : 8;
     };
     repeated.runs = 3;

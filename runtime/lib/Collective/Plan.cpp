@@ -18,8 +18,8 @@ static int64_t cacheBytes() {
   return bytes > 0 ? std::min<int64_t>(bytes, kMost) : INT64_MAX;
 }
 
-/// Collectives one after the other take half the time from half of the cache on. Programs that use
-/// the results, from memory then, take up to 1.7 times as long, so it is all of it.
+/// From half of the cache on, copies around it would halve the time of collectives that follow each
+/// other; but programs that read the results, from memory then, would take up to 1.7 times as long.
 bool exceedsCaches(int64_t touched) { return touched > cacheBytes(); }
 
 Result<std::shared_ptr<const Schedule>> PlanTable::scheduleOf(Group &group, int64_t position) {

@@ -444,10 +444,11 @@ constexpr runtime::CollectiveKind kCollectiveKinds[] = {
     runtime::CollectiveKind::reduce,    runtime::CollectiveKind::broadcast,
     runtime::CollectiveKind::permute};
 
-/// Of each kind, sizes in ascending order. More bytes may take less time, where they begin to go
-/// around the caches.
+/// Of each kind, sizes in ascending order, and seconds that do not shrink but between two sizes:
+/// where copies begin to go around the caches.
 Status checkCollectives(const std::string &path, const std::vector<CollectivePoint> &points) {
   std::map<std::string, const CollectivePoint *> last;
+  std::map<std::string, int64_t> shrunkAt; ///< by kind: the bytes
   for (size_t i = 0; i < points.size(); ++i) {
     const std::string at = path + ".collectives[" + std::to_string(i) + "]";
     const CollectivePoint &point = points[i];
@@ -459,6 +460,11 @@ Status checkCollectives(const std::string &path, const std::vector<CollectivePoi
     if (before && point.bytes <= before->bytes)
       return Status::error("field ", inQuotes(at), " expects ascending bytes of ",
                            inQuotes(point.kind), ", got ", point.bytes, " behind ", before->bytes);
+    if (before && point.seconds < before->seconds)
+      if (const auto [known, isFirst] = shrunkAt.emplace(point.kind, point.bytes); !isFirst)
+        return Status::error("field ", inQuotes(at), " takes less time than fewer bytes do, as do ",
+                             known->second, " bytes: expects at most one such size of ",
+                             inQuotes(point.kind));
     before = &point;
   }
   return {};

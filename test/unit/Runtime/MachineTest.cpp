@@ -74,8 +74,15 @@ TEST(MachineFile, RefusesWhatIsNoMachine) {
   EXPECT_ERROR(after([](Json &j) { j["transports"][1]["collectives"][1]["bytes"] = 1000; }),
                "field 'transports[1].collectives[1]' expects ascending bytes of 'all_reduce', got "
                "1000 behind 1000");
-  // As where copies begin to go around the caches.
+  // As where copies begin to go around the caches, which is at one size.
   EXPECT_OK(after([](Json &j) { j["transports"][1]["collectives"][1]["seconds"] = 1e-6; }));
+  EXPECT_ERROR(after([](Json &j) {
+                 j["transports"][1]["collectives"][1]["seconds"] = 1e-6;
+                 j["transports"][1]["collectives"][2] = {
+                     {"kind", "all_reduce"}, {"bytes", 201000}, {"seconds", 1e-7}};
+               }),
+               "field 'transports[1].collectives[2]' takes less time than fewer bytes do, as do "
+               "101000 bytes: expects at most one such size of 'all_reduce'");
   EXPECT_ERROR(after([](Json &j) { j["transports"][1]["cold"][1]["seconds"] = 1e-7; }),
                "field 'transports[1].cold[1]' expects no less time than fewer bytes take");
   EXPECT_ERROR(after([](Json &j) { j["transports"][1]["cold"].erase(3); }),
