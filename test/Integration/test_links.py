@@ -76,6 +76,14 @@ def test_speed_of_messages(rate, capsys):
     assert len(results) == 2 * (1 + megabytes.count(",") + 1)
 
 
+def test_a_slow_link_does_not_wake_a_thread_for_every_packet():
+    size = 2 << 20
+    with Lab(hosts=2, rate="50mbit", burst=4096) as lab:
+        one_way = speeds(lab, "--bytes", size, "--rounds", 1)[0]
+    # A message there and back, of whose packets each would wake the thread that receives it.
+    assert not one_way["both_ways"] and one_way["sleeps_per_round"] < 0.4 * size / 1448, one_way
+
+
 @pytest.mark.parametrize("rate", [100, 200])
 def test_calibration_finds_what_links_have(rate, tmp_path):
     """Bandwidths are what the hosts' links were set to, in each direction and to all peers together."""

@@ -34,7 +34,6 @@ namespace braid::runtime::net {
   X(ucp_worker_progress, decltype(::ucp_worker_progress))                                          \
   X(ucp_worker_get_efd, decltype(::ucp_worker_get_efd))                                            \
   X(ucp_worker_arm, decltype(::ucp_worker_arm))                                                    \
-  X(ucp_worker_signal, decltype(::ucp_worker_signal))                                              \
   X(ucp_worker_set_am_recv_handler, decltype(::ucp_worker_set_am_recv_handler))                    \
   X(ucp_listener_create, decltype(::ucp_listener_create))                                          \
   X(ucp_listener_destroy, decltype(::ucp_listener_destroy))                                        \

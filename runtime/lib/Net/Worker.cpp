@@ -7,8 +7,12 @@
 #include "runtime/lib/Sync/Counter.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <ctime>
 #include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 namespace braid::runtime::net {
 
@@ -23,12 +27,17 @@ Result<std::unique_ptr<Worker>> Worker::create(std::shared_ptr<const UcxContext>
                             "make a worker"));
   RETURN_IF_ERROR(ucx.check(ucx.ucp_worker_get_efd(self->worker, &self->descriptor),
                             "wait for its networks in the kernel"));
+  self->wakeup = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (self->wakeup < 0)
+    return Status::error("cannot make a descriptor that wakes a thread: ", std::strerror(errno));
   return self;
 }
 
 Worker::~Worker() {
   if (worker)
     (void)close(nowNs() + 1000000000);
+  if (wakeup >= 0)
+    ::close(wakeup);
 }
 
 Result<std::string> Worker::address() const {
@@ -46,10 +55,13 @@ constexpr int64_t kPollNs = 1000000;
 
 bool Worker::poll() {
   const uint64_t before = events;
+  hasMoved = false;
   for (int64_t until = 0;;) {
-    for (int i = 0; i < kPollCalls; ++i)
+    for (int i = 0; i < kPollCalls; ++i) {
       if (events != before || ucx().ucp_worker_progress(worker) == 0)
         return events != before;
+      hasMoved = true;
+    }
     const int64_t now = nowNs();
     if (until == 0)
       until = now + kPollNs;
@@ -58,11 +70,15 @@ bool Worker::poll() {
   }
 }
 
-void Worker::sleep(int64_t until) const {
-  pollfd entry{descriptor, POLLIN, 0};
+void Worker::sleep(int64_t until, Minding minding) const {
+  pollfd entries[] = {{wakeup, POLLIN, 0}, {descriptor, POLLIN, 0}};
   const int64_t ns = std::max<int64_t>(0, until - nowNs());
   const timespec limit{static_cast<time_t>(ns / 1000000000), static_cast<long>(ns % 1000000000)};
-  ppoll(&entry, 1, &limit, nullptr); // an interruption is a wake-up, too
+  // An interruption is a wake-up, too.
+  if (ppoll(entries, minding == Minding::all ? 2 : 1, &limit, nullptr) > 0 && entries[0].revents) {
+    uint64_t ignored = 0;
+    (void)!read(wakeup, &ignored, sizeof ignored);
+  }
 }
 
 void Worker::setSpin(SpinLimit limit) {
@@ -72,26 +88,51 @@ void Worker::setSpin(SpinLimit limit) {
   spinLimit = limit;
 }
 
+/// A message that comes in pieces wakes its thread for each, over a slow link for every packet,
+/// which costs more than the packets do. So after some wake-ups in vain the thread looks only now
+/// and then. It may see the end of the message late by a pause, which is therefore a small part of
+/// the time for which the message has been coming, and half as much of that of the one before.
+constexpr int64_t kPausePart = 32;
+constexpr int kWakeUps = 3;
+/// A shorter pause costs as much as the wake-up that it saves, and one that is shorter than the
+/// usual time between two of them saves none; in a longer one the kernel's buffers may fill up.
+constexpr int64_t kMinPauseNs = 50000, kMaxPauseNs = 1000000;
+
 Status Worker::wait(int64_t until) {
   auto hasCome = [&] { return poll() || signalled.exchange(false, std::memory_order_acquire); };
   if (spin.until(hasCome))
     return {};
-  while (nowNs() < until) {
-    if (hasCome())
+  int64_t since = 0;
+  int inVain = 0;
+  while (!hasCome()) {
+    const int64_t now = nowNs();
+    if (now >= until)
       return {};
+    if (hasMoved) {
+      if (++inVain == 1)
+        since = now - trickleNs / 2;
+      const int64_t pause = std::min((now - since) / kPausePart, kMaxPauseNs);
+      if (inVain >= kWakeUps && pause >= std::max(kMinPauseNs, sleepNs)) {
+        sleep(std::min(now + pause, until), Minding::signals);
+        continue;
+      }
+    }
     // Arming fails while there is something to do, so nothing that comes is slept over.
     const ucs_status_t status = ucx().ucp_worker_arm(worker);
     if (status == UCS_ERR_BUSY)
       continue;
     RETURN_IF_ERROR(ucx().check(status, "wait for its networks"));
-    sleep(until);
+    sleep(until, Minding::all);
+    sleepNs = (sleepNs + nowNs() - now) / 2;
   }
+  trickleNs = inVain ? nowNs() - since : trickleNs / 2;
   return {};
 }
 
 void Worker::signal() {
   signalled.store(true, std::memory_order_release);
-  ucx().ucp_worker_signal(worker);
+  const uint64_t one = 1;
+  (void)!write(wakeup, &one, sizeof one);
 }
 
 Status Worker::handle(unsigned id, ucp_am_recv_callback_t callback, void *argument,
@@ -137,7 +178,7 @@ bool Worker::finish(void *request, int64_t until, ucs_status_t &status) {
       continue;
     // No event may come for it, so sleeps are short.
     if (ucx().ucp_worker_arm(worker) == UCS_OK)
-      sleep(std::min(until, nowNs() + 1000000));
+      sleep(std::min(until, nowNs() + 1000000), Minding::all);
   }
   ucx().ucp_request_free(request);
   return true;

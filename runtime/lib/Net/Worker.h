@@ -64,13 +64,19 @@ private:
   explicit Worker(std::shared_ptr<const UcxContext> context) : context(std::move(context)) {}
   /// Waits for a request of an endpoint and frees it; false at `until`.
   bool finish(void *request, int64_t until, ucs_status_t &status);
-  void sleep(int64_t until) const;
+  enum class Minding { signals, all };
+  /// Until one of what it minds comes.
+  void sleep(int64_t until, Minding minding) const;
 
   std::shared_ptr<const UcxContext> context;
   ucp_worker_h worker = nullptr;
-  int descriptor = -1; ///< readable when there is something to do
+  int descriptor = -1; ///< readable when UCX has something to do
+  int wakeup = -1;     ///< readable after a signal
   SpinLimit spinLimit;
   Spin spin;
+  int64_t trickleNs = 0; ///< for how long the last message came in pieces, half of those before it
+  int64_t sleepNs = 0;   ///< how long sleeps take, of which the last counts half
+  bool hasMoved = false; ///< in the last poll, perhaps without an event
   uint64_t events = 0;
   std::atomic<bool> signalled{false};
   std::vector<void *> closing; ///< requests of abandoned endpoints

@@ -20,6 +20,7 @@
 #include <ctime>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <sys/resource.h>
 #include <thread>
 
 using namespace braid::runtime;
@@ -40,6 +41,13 @@ double processorSeconds() {
   timespec time{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+/// How often this process has given up a processor to wait.
+int64_t sleeps() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_nvcsw;
 }
 
 /// One message, in chunks that are all posted at once.
@@ -93,7 +101,7 @@ Status measure(Link &link, const Options &options, size_t bytes, bool isBothWays
   for (size_t i = 0; i < bytes; ++i)
     mine[i] = static_cast<std::byte>(i * 2654435761u >> 24);
   std::vector<double> times;
-  double processor = 0;
+  double processor = 0, slept = 0;
   // The first round makes connections and touches memory.
   for (int64_t round = 0; round <= options.rounds; ++round) {
     std::fill(theirs.begin(), theirs.end(), std::byte(0));
@@ -111,6 +119,7 @@ Status measure(Link &link, const Options &options, size_t bytes, bool isBothWays
     }
     RETURN_IF_ERROR(started.status());
     const double begin = processorSeconds();
+    const int64_t beginSleeps = sleeps();
     const auto beginNs = nowNs();
     if (link.rank() == 0 || isBothWays)
       out.send(0);
@@ -122,6 +131,7 @@ Status measure(Link &link, const Options &options, size_t bytes, bool isBothWays
     if (round > 0) {
       times.push_back(isBothWays ? took : took / 2);
       processor += (processorSeconds() - begin) / static_cast<double>(options.rounds);
+      slept += static_cast<double>(sleeps() - beginSleeps) / static_cast<double>(options.rounds);
     }
     if (mine != theirs)
       return Status::error("other bytes came than were sent");
@@ -130,7 +140,8 @@ Status measure(Link &link, const Options &options, size_t bytes, bool isBothWays
                     {"both_ways", isBothWays},
                     {"seconds", median(times)},
                     {"megabytes_per_s", static_cast<double>(bytes) / median(times) * 1e-6},
-                    {"processor_s_per_round", processor}});
+                    {"processor_s_per_round", processor},
+                    {"sleeps_per_round", slept}});
   return {};
 }
 
