@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What encoded all_reduces make of a model, computed by PyTorch without any part of Braid: an oracle for what encodings lose."""
+
+
+def rounded_to_half(value, towards):
+    """f16 that is no smaller (towards 1) or no larger (-1), as f32."""
+    import torch
+    half = value.half()
+    beyond = half.float() < value if towards > 0 else half.float() > value
+    return torch.where(beyond, torch.nextafter(half, torch.tensor(towards * torch.inf).half()), half).float()
+
+
+def quantized(x, bits, *options, group=128):
+    """What `intN:128`, with the options "zero-point" and "spikes", keeps of the rows of x, in groups of so many elements: multiples of
+    a step above an offset, which is rounded down to f16, or from 0; steps are rounded up. Spikes are a group's smallest element and
+    the largest of the others."""
+    import torch
+    zero_point, spikes = "zero-point" in options, "spikes" in options
+    assert set(options) <= {"zero-point", "spikes"}
+    parts = []
+    for part in x.split(group, -1):
+        inner = part
+        if spikes:
+            lowest = torch.zeros_like(part, dtype=torch.bool).scatter(-1, part.argmin(-1, keepdim=True), True)
+            highest = part.masked_fill(lowest, -torch.inf).argmax(-1, keepdim=True)
+            exact = lowest.scatter(-1, highest, True)
+            inner = part[~exact].reshape(*part.shape[:-1], part.shape[-1] - 2)
+        least, most = inner.amin(-1, keepdim=True), inner.amax(-1, keepdim=True)
+        offset = 0 * least if zero_point else rounded_to_half(least, -1)
+        if zero_point:
+            least, most = least.clamp(max=0), most.clamp(min=0)
+        step = rounded_to_half((most - (least if zero_point else offset)) / (2**bits - 1), 1)
+        divisor = torch.where(step == 0, 1, step)
+        first = torch.round(least / divisor) if zero_point else 0 * least
+        codes = torch.minimum(torch.maximum(torch.round((part - offset) / divisor), first), first + 2**bits - 1)
+        kept = offset + codes * step
+        parts.append(torch.where(exact, part, kept) if spikes else kept)
+    return torch.cat(parts, -1)
+
+
+class Simulation:
+    """A PyTorch model that computes like so many ranks whose all_reduces are encoded: they add what they have of the rows of the
+    linear layers that `replace` was called with. A rank adds what it has of its own rows as it is. `halves` are, for the reduce and
+    the gather half, arguments of quantized behind x."""
+
+    def __init__(self, model, ranks):
+        self.model, self.halves, self.ranks = model, None, ranks
+
+    def replace(self, module, *names):
+        """Puts sums of so many products as there are ranks in place of linear layers, which are attributes of the module."""
+        import torch
+        simulation = self
+
+        class Sum(torch.nn.Module):
+            def __init__(self, linear):
+                super().__init__()
+                self.weight, self.bias = linear.weight, linear.bias
+
+            def forward(self, x):
+                size = x.shape[-1] // simulation.ranks
+                shards = zip(x.split(size, -1), self.weight.split(size, -1))
+                total = simulation.sum([torch.nn.functional.linear(*own) for own in shards])
+                return total if self.bias is None else total + self.bias
+        for name in names:
+            setattr(module, name, Sum(getattr(module, name)))
+
+    def sum(self, parts):
+        """Of parts [batch, sequence, columns], whose rows are those of all sequences together."""
+        import torch
+        if self.halves is None:
+            return sum(parts)
+        reduce, gather = self.halves
+        rows = parts[0].shape[:-1].numel()
+        owner = (torch.arange(rows) // -(-rows // self.ranks)).reshape(*parts[0].shape[:-1], 1)
+        return quantized(sum(torch.where(owner == rank, part, quantized(part, *reduce)) for rank, part in enumerate(parts)), *gather)
