@@ -184,6 +184,22 @@ TEST(ScheduleChoice, ByRuleWhereTimesAreNotKnown) {
             "it is not known which ranks are on one host");
 }
 
+TEST(ScheduleChoice, PartsForSeveralHostsComeInSeveralMessages) {
+  auto chunk = [](CollectiveKind kind, int64_t ranks, int64_t bytes, int64_t perHost = 1) {
+    ScheduleRequest r = request(kind, ranks, bytes, perHost);
+    chooseSchedule(r, "ucx");
+    return r.chunkBytes;
+  };
+  const int64_t kib = 1024;
+  EXPECT_EQ(chunk(CollectiveKind::allReduce, 4, 256 * kib), 32 * kib);
+  EXPECT_EQ(chunk(CollectiveKind::allReduce, 4, 512 * kib), 64 * kib);
+  EXPECT_EQ(chunk(CollectiveKind::allGather, 4, 64 * kib), 32 * kib);
+  EXPECT_EQ(chunk(CollectiveKind::allGather, 4, 128 * kib), 64 * kib);
+  // One peer has nothing to wait for, and ranks of one host send no messages.
+  EXPECT_EQ(chunk(CollectiveKind::allGather, 2, 64 * kib), 64 * kib);
+  EXPECT_EQ(chunk(CollectiveKind::allReduce, 4, 256 * kib, 4), 1024 * kib);
+}
+
 TEST(ScheduleChoice, Refusals) {
   ScheduleRequest none = request(CollectiveKind::allReduce, 2, 64, 1);
   ChoiceOptions options;
