@@ -20,9 +20,9 @@ static constexpr int64_t kHostChunkBytes = int64_t(1) << 20;
 /// Between hosts: with several messages under way a link is never idle, and what is left when the
 /// last message comes is short.
 static constexpr int64_t kLinkChunkBytes = int64_t(64) << 10;
-/// With several peers a part comes in two messages or more, if they are no shorter than this. Where
-/// it came in one, links were idle while long messages to one receiver waited for each other, and
-/// while a sum was not yet there to be sent back: 256 KiB on four hosts took half as long again.
+/// Between hosts with several peers each: the longest message of a part that would make fewer than
+/// two messages of the length above. In a single one 256 KiB on four hosts took half as long again:
+/// a sum was sent back when all of it had come, and messages to one receiver waited for each other.
 static constexpr int64_t kShortLinkChunkBytes = int64_t(32) << 10;
 /// Of a value, between two ranks: its messages have numbers of 16 bits (MessageTransport.cpp).
 static constexpr int64_t kMostMessages = int64_t(1) << 14;
@@ -53,8 +53,9 @@ void chooseSchedule(ScheduleRequest &request, const std::string &transport) {
     while (hasLinks && value.partBytes / request.chunkBytes >= kMostMessages)
       request.chunkBytes *= 2;
   }
-  const bool isCut = request.kind == CollectiveKind::allReduce; // into a part for each rank
-  if (hasLinks && request.ranks > 2 && bytes / (isCut ? request.ranks : 1) < 2 * kLinkChunkBytes)
+  // An all_reduce sums a part on each rank.
+  const int64_t part = request.kind == CollectiveKind::allReduce ? bytes / request.ranks : bytes;
+  if (hasLinks && request.ranks > 2 && part < 2 * kLinkChunkBytes)
     request.chunkBytes = kShortLinkChunkBytes;
   // Of values in place, one step would overwrite what the other rank reads.
   if (request.kind == CollectiveKind::allReduce && !inPlace && request.ranks == 2 &&
