@@ -29,7 +29,7 @@ Result<std::unique_ptr<Worker>> Worker::create(std::shared_ptr<const UcxContext>
                             "wait for its networks in the kernel"));
   self->wakeup = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (self->wakeup < 0)
-    return Status::error("cannot make a descriptor that wakes a thread: ", std::strerror(errno));
+    return Status::error("cannot make an eventfd: ", std::strerror(errno));
   return self;
 }
 
@@ -70,12 +70,12 @@ bool Worker::poll() {
   }
 }
 
-void Worker::sleep(int64_t until, Minding minding) const {
+void Worker::sleep(int64_t until, WakeOn wakeOn) const {
   pollfd entries[] = {{wakeup, POLLIN, 0}, {descriptor, POLLIN, 0}};
   const int64_t ns = std::max<int64_t>(0, until - nowNs());
   const timespec limit{static_cast<time_t>(ns / 1000000000), static_cast<long>(ns % 1000000000)};
   // An interruption is a wake-up, too.
-  if (ppoll(entries, minding == Minding::all ? 2 : 1, &limit, nullptr) > 0 && entries[0].revents) {
+  if (ppoll(entries, wakeOn == WakeOn::any ? 2 : 1, &limit, nullptr) > 0 && entries[0].revents) {
     uint64_t ignored = 0;
     (void)!read(wakeup, &ignored, sizeof ignored);
   }
@@ -88,14 +88,14 @@ void Worker::setSpin(SpinLimit limit) {
   spinLimit = limit;
 }
 
-/// A message that comes in pieces wakes its thread for each, over a slow link for every packet,
-/// which costs more than the packets do. So after some wake-ups in vain the thread looks only now
-/// and then. It may see the end of the message late by a pause, which is therefore a small part of
-/// the time for which the message has been coming, and half as much of that of the one before.
-constexpr int64_t kPausePart = 32;
+/// While a long message arrives, every packet would wake the thread, which costs more than to
+/// receive it. After so many wake-ups for parts of messages the thread pauses before it looks
+/// again. It may see the end of a message late by a pause, which is therefore at most this part of
+/// the time since the first of these wake-ups, with half of that time of the message before.
 constexpr int kWakeUps = 3;
-/// A shorter pause costs as much as the wake-up that it saves, and one that is shorter than the
-/// usual time between two of them saves none; in a longer one the kernel's buffers may fill up.
+constexpr int64_t kPausePart = 32;
+/// A shorter pause costs as much as the wake-up that it saves; in a longer one the kernel's buffers
+/// may fill up. A pause shorter than a sleep saves no wake-up.
 constexpr int64_t kMinPauseNs = 50000, kMaxPauseNs = 1000000;
 
 Status Worker::wait(int64_t until) {
@@ -103,17 +103,17 @@ Status Worker::wait(int64_t until) {
   if (spin.until(hasCome))
     return {};
   int64_t since = 0;
-  int inVain = 0;
+  int wakeUps = 0; // for parts of messages
   while (!hasCome()) {
     const int64_t now = nowNs();
     if (now >= until)
       return {};
     if (hasMoved) {
-      if (++inVain == 1)
-        since = now - trickleNs / 2;
+      if (++wakeUps == 1)
+        since = now - arrivalNs / 2;
       const int64_t pause = std::min((now - since) / kPausePart, kMaxPauseNs);
-      if (inVain >= kWakeUps && pause >= std::max(kMinPauseNs, sleepNs)) {
-        sleep(std::min(now + pause, until), Minding::signals);
+      if (wakeUps >= kWakeUps && pause >= std::max(kMinPauseNs, sleepNs)) {
+        sleep(std::min(now + pause, until), WakeOn::signal);
         continue;
       }
     }
@@ -122,10 +122,10 @@ Status Worker::wait(int64_t until) {
     if (status == UCS_ERR_BUSY)
       continue;
     RETURN_IF_ERROR(ucx().check(status, "wait for its networks"));
-    sleep(until, Minding::all);
+    sleep(until, WakeOn::any);
     sleepNs = (sleepNs + nowNs() - now) / 2;
   }
-  trickleNs = inVain ? nowNs() - since : trickleNs / 2;
+  arrivalNs = wakeUps ? nowNs() - since : arrivalNs / 2;
   return {};
 }
 
@@ -178,7 +178,7 @@ bool Worker::finish(void *request, int64_t until, ucs_status_t &status) {
       continue;
     // No event may come for it, so sleeps are short.
     if (ucx().ucp_worker_arm(worker) == UCS_OK)
-      sleep(std::min(until, nowNs() + 1000000), Minding::all);
+      sleep(std::min(until, nowNs() + 1000000), WakeOn::any);
   }
   ucx().ucp_request_free(request);
   return true;

@@ -64,9 +64,9 @@ private:
   explicit Worker(std::shared_ptr<const UcxContext> context) : context(std::move(context)) {}
   /// Waits for a request of an endpoint and frees it; false at `until`.
   bool finish(void *request, int64_t until, ucs_status_t &status);
-  enum class Minding { signals, all };
-  /// Until one of what it minds comes.
-  void sleep(int64_t until, Minding minding) const;
+  enum class WakeOn { signal, any };
+  /// Sleeps until a signal comes, or, with `any`, UCX has something to do; at most until `until`.
+  void sleep(int64_t until, WakeOn wakeOn) const;
 
   std::shared_ptr<const UcxContext> context;
   ucp_worker_h worker = nullptr;
@@ -74,9 +74,9 @@ private:
   int wakeup = -1;     ///< readable after a signal
   SpinLimit spinLimit;
   Spin spin;
-  int64_t trickleNs = 0; ///< for how long the last message came in pieces, half of those before it
-  int64_t sleepNs = 0;   ///< how long sleeps take, of which the last counts half
-  bool hasMoved = false; ///< in the last poll, perhaps without an event
+  int64_t arrivalNs = 0; ///< how long the last message took to arrive, and half of those before it
+  int64_t sleepNs = 0;   ///< mean length of a sleep, of which the last counts half
+  bool hasMoved = false; ///< whether bytes came or went in the last poll
   uint64_t events = 0;
   std::atomic<bool> signalled{false};
   std::vector<void *> closing; ///< requests of abandoned endpoints
