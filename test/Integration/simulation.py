@@ -10,6 +10,12 @@ def rounded_to_half(value, towards):
     return torch.where(beyond, torch.nextafter(half, torch.tensor(towards * torch.inf).half()), half).float()
 
 
+def halves_of(encodings):
+    """The arguments of quantized for the reduce and the gather half, of names like "int4:128+spikes/int8:128"."""
+    pair = [[int(name[len("int")]), *name.split("+")[1:]] for name in encodings.split("/")]
+    return pair[0], pair[-1]
+
+
 def quantized(x, bits, *options, group=128):
     """What `intN:128`, with the options "zero-point" and "spikes", keeps of the rows of x, in groups of so many elements: multiples of
     a step above an offset, which is rounded down to f16, or from 0; steps are rounded up. Spikes are a group's smallest element and
