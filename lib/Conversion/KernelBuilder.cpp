@@ -169,14 +169,15 @@ static rt::PayloadAttr payloadOf(Operation *codec, int64_t own = -1) {
   MLIRContext *context = codec->getContext();
   if (auto encode = dyn_cast<nn::EncodeOp>(codec))
     return rt::PayloadAttr::get(context, encode.getEncoding(), domainOf(encode).getElementType(),
-                                /*senders=*/0, /*absent=*/false, /*own=*/-1, {});
+                                /*senders=*/0, /*absent=*/false, /*own=*/-1, encode.getGroupAttr(),
+                                static_cast<int64_t>(encode.getFirst()));
   if (auto sum = dyn_cast<nn::DecodeSumOp>(codec))
     return rt::PayloadAttr::get(context, sum.getEncoding(), sum.getType(),
                                 static_cast<int64_t>(sum.getSenders()), /*absent=*/false, own,
-                                own < 0 ? comm::GroupAttr() : sum.getGroupAttr());
+                                own < 0 ? comm::GroupAttr() : sum.getGroupAttr(), /*first=*/0);
   auto decode = cast<nn::DecodeOp>(codec);
   return rt::PayloadAttr::get(context, decode.getEncoding(), decode.getType(), /*senders=*/0,
-                              decode.getAbsent(), /*own=*/-1, {});
+                              decode.getAbsent(), /*own=*/-1, {}, /*first=*/0);
 }
 
 RowCodec braid::rowCodecOf(Operation *codec) {

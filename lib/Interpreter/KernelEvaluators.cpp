@@ -28,11 +28,12 @@ Result<Tensor> code(OpContext &context, rt::LaunchOp op, unsigned operand, Type 
   KernelCall call;
   call.inputs = {&from};
   rt::PayloadAttr how = op.getKernelOp().getPayload(operand);
-  if (how.getGroup()) {
+  if (how.getOwn() >= 0)
     call.inputs.push_back(&context.tensor(op.getInputs()[static_cast<unsigned>(how.getOwn())]));
+  if (how.getGroup()) {
     const runtime::Mesh &mesh = context.rank.process.mesh();
     call.part = *mesh.groupPosition(context.rank.process.rank(), comm::toRuntime(how.getGroup()));
-    call.parts = how.getSenders();
+    call.parts = described.parts;
   }
   call.outputs = {{out.dtype, out.shape}};
   call.integers = described.integers;

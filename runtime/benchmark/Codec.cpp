@@ -135,7 +135,7 @@ private:
 LibraryArguments encodeOf(const Encoding &encoding, const Tensor &rows, const Tensor &payload) {
   LibraryArguments call;
   call.kernel = findLibraryKernel("encode");
-  call.integers = {encoding.code()};
+  call.integers = {encoding.code(), 0};
   for (const Tensor *t : {&rows, &payload}) {
     call.operands.emplace_back(OperandType{t->dtype, t->shape, t->strides});
     call.data.push_back(t->data);

@@ -76,7 +76,7 @@ public:
     rank.hasFaults.assign(1, false);
 
     const int64_t code = codec.encoding.code(), type = static_cast<int64_t>(codec.type);
-    ASSIGN_OR_RETURN(const StreamCommand encode, command("encode", {code}, 1));
+    ASSIGN_OR_RETURN(const StreamCommand encode, command("encode", {code, 0}, 1));
     const int64_t moved = rows * rowBytes + senders * layout.partBytes;
     if (senders == 1) {
       RETURN_IF_ERROR(time("encode", encode, moved));

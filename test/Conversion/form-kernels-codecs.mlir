@@ -54,6 +54,21 @@ func.func @again(%p: tensor<4x688xi8>) -> tensor<3x352xi8> {
 
 comm.mesh @mesh <tp = 4>
 
+// What a rank would send to itself is not encoded by a kernel of rows either.
+// CHECK-LABEL: rt.kernel @gelu_encode(
+// CHECK-SAME: -> (tensor<?x64xf32> {rt.payload = #rt.payload<"int8:64" of f32 over <@mesh, {tp}>>}) {
+// CHECK-LABEL: func.func @others
+// CHECK: rt.launch @gelu_encode rows 8
+func.func @others(%x: tensor<8x64xf32>) -> tensor<4x160xi8> {
+  %0 = nn.activation gelu %x : tensor<8x64xf32>
+  %1 = nn.encode %0 over <@mesh, {tp}> as <"int8:64"> : tensor<8x64xf32> -> tensor<4x160xi8>
+  return %1 : tensor<4x160xi8>
+}
+
+// -----
+
+comm.mesh @mesh <tp = 4>
+
 // What a rank adds itself is an operand, as it is, that the codec has.
 // CHECK-LABEL: rt.kernel @decode_sum_encode(
 // CHECK-SAME: %[[X:.*]]: tensor<?x320xf32> {rt.payload = #rt.payload<"int8:128" of bf16 senders 4 own 1 over <@mesh, {tp}>>}, %{{.*}}: tensor<?x320xbf16>)

@@ -42,10 +42,10 @@ func.func @main(%x: tensor<2x8x256xf32> {nn.name = "x", comm.sharding = #comm.sh
   // All chunks leave, before the first one is added.
   // CHECK: %[[M:.*]] = tensor.collapse_shape %[[X]] {{\[\[}}0, 1], [2{{\]\]}} : tensor<2x8x256xf32> into tensor<16x256xf32>
   // CHECK: %[[X0:.*]] = nn.slice %[[M]] dim 0 from 0 size 8 : tensor<16x256xf32> -> tensor<8x256xf32>
-  // CHECK: %[[P0:.*]] = nn.encode %[[X0]] as <"int8:128"> : tensor<8x256xf32> -> tensor<2x1072xi8>
+  // CHECK: %[[P0:.*]] = nn.encode %[[X0]] over <@mesh, {tp}> as <"int8:128"> : tensor<8x256xf32> -> tensor<2x1072xi8>
   // CHECK: %[[Q0:.*]] = comm.all_to_all(%[[P0]]) split 0 concat 0 over <@mesh, {tp}> role "a/chunk#0/all_to_all" : tensor<2x1072xi8> -> tensor<2x1072xi8>
   // CHECK: %[[X1:.*]] = nn.slice %[[M]] dim 0 from 8 size 8
-  // CHECK: %[[P1:.*]] = nn.encode %[[X1]] as <"int8:128">
+  // CHECK: %[[P1:.*]] = nn.encode %[[X1]] over <@mesh, {tp}> as <"int8:128">
   // CHECK: %[[Q1:.*]] = comm.all_to_all(%[[P1]]) {{.*}} role "a/chunk#1/all_to_all"
   // CHECK: %[[OWN:.*]] = comm.part %{{.*}} dim 0 over <@mesh, {tp}> : tensor<8x256xf32> -> tensor<4x256xf32>
   // CHECK: %[[S0:.*]] = nn.decode_sum %[[Q0]] own %[[OWN]] over <@mesh, {tp}> senders 2 as <"int8:128"> of f32 : tensor<2x1072xi8>, tensor<4x256xf32> -> tensor<4x256xf32>
@@ -106,10 +106,10 @@ func.func @main(%x: tensor<2x8x256xf32> {nn.name = "x", comm.sharding = #comm.sh
 // CHECK-LABEL: func.func @steps
 // CHECK-SAME: %[[X:[^:]*]]: tensor<2x8x256xf32>
 func.func @steps(%x: tensor<2x8x256xf32>, %y: tensor<2x3x256xf32>, %z: tensor<4x512xf32>)
-    -> (tensor<2x4x256xf32>, tensor<2x6x256xf32>, tensor<4x256xf32>, tensor<4x1024xf32>) {
+    -> (tensor<2x4x256xf32>, tensor<2x6x256xf32>, tensor<4x256xf32>, tensor<4x1024xf32>, tensor<2x512xf32>) {
   // CHECK: %[[S:.*]] = tensor.expand_shape %[[X]] {{\[\[}}0], [1, 2], [3{{\]\]}} output_shape [2, 2, 4, 256] : tensor<2x8x256xf32> into tensor<2x2x4x256xf32>
   // CHECK: %[[X0:.*]] = nn.slice %[[S]] dim 2 from 0 size 1 : tensor<2x2x4x256xf32> -> tensor<2x2x1x256xf32>
-  // CHECK: %[[P0:.*]] = nn.encode %[[X0]] as <"int8:128"> : tensor<2x2x1x256xf32> -> tensor<2x2x288xi8>
+  // CHECK: %[[P0:.*]] = nn.encode %[[X0]] over <@mesh, {tp}> as <"int8:128"> : tensor<2x2x1x256xf32> -> tensor<2x2x288xi8>
   // CHECK: %[[Q0:.*]] = comm.all_to_all(%[[P0]]) split 1 concat 0 over <@mesh, {tp}> role "f/chunk#0" : tensor<2x2x288xi8> -> tensor<4x1x288xi8>
   // CHECK: nn.slice %[[S]] dim 2 from 3 size 1
   // CHECK: role "f/chunk#3"
@@ -138,5 +138,13 @@ func.func @steps(%x: tensor<2x8x256xf32>, %y: tensor<2x3x256xf32>, %z: tensor<4x
   // CHECK: nn.decode %{{.*}} -> tensor<1x2x512xf32>
   // CHECK: nn.concat {{.*}} dim 0 : {{.*}} -> tensor<4x2x512xf32>
   %i = comm.all_gather(%z) dim 1 over <@mesh, {tp}> role "i" {comm.encoding = #comm.encoding<"int8:128">} : tensor<4x512xf32> -> tensor<4x1024xf32>
-  return %f, %g, %h, %i : tensor<2x4x256xf32>, tensor<2x6x256xf32>, tensor<4x256xf32>, tensor<4x1024xf32>
+  // Where nothing is before the dimension, the part of each rank is encoded where it is, but not that of the rank itself.
+  // CHECK: %[[J:.*]] = tensor.expand_shape %{{.*}} output_shape [2, 2, 512] : tensor<4x512xf32> into tensor<2x2x512xf32>
+  // CHECK: %[[J0:.*]] = nn.slice %[[J]] dim 1 from 0 size 1 : tensor<2x2x512xf32> -> tensor<2x1x512xf32>
+  // CHECK: %[[J00:.*]] = nn.slice %[[J0]] dim 0 from 0 size 1 : tensor<2x1x512xf32> -> tensor<1x1x512xf32>
+  // CHECK: nn.encode %[[J00]] over <@mesh, {tp}> as <"int8:128"> : tensor<1x1x512xf32> -> tensor<1x544xi8>
+  // CHECK: %[[J01:.*]] = nn.slice %[[J0]] dim 0 from 1 size 1
+  // CHECK: nn.encode %[[J01]] over <@mesh, {tp}> first 1 as <"int8:128"> : tensor<1x1x512xf32> -> tensor<1x544xi8>
+  %j = comm.reduce_scatter sum(%z) dim 0 over <@mesh, {tp}> role "j" {comm.encoding = #comm.encoding<"int8:128">} : tensor<4x512xf32> -> tensor<2x512xf32>
+  return %f, %g, %h, %i, %j : tensor<2x4x256xf32>, tensor<2x6x256xf32>, tensor<4x256xf32>, tensor<4x1024xf32>, tensor<2x512xf32>
 }

@@ -26,9 +26,9 @@ func.func @main(%x: tensor<2x4x6x256xf32> {nn.name = "x", comm.sharding = #comm.
         tensor<2x4x6x256xf32> {nn.name = "j"},
         tensor<2x4x6x256xf32> {nn.name = "m", comm.sharding = #comm.sharding<@mesh, [{}, {tp}, {}, {}]>, comm.global_type = tensor<2x16x6x256xf32>}) attributes {nn.entry} {
   // 48 rows divide.
-  // CHECK: %[[P:.*]] = nn.encode %[[X]] as <"int8:128"> : tensor<2x4x6x256xf32> -> tensor<4x3184xi8>
+  // CHECK: %[[P:.*]] = nn.encode %[[X]] over <@mesh, {tp}> as <"int8:128"> : tensor<2x4x6x256xf32> -> tensor<4x3184xi8>
   // CHECK: %[[Q:.*]] = comm.all_to_all(%[[P]]) split 0 concat 0 over <@mesh, {tp}> role "a/all_to_all" : tensor<4x3184xi8> -> tensor<4x3184xi8>
-  // What a rank adds itself is no payload.
+  // What a rank adds itself is no payload, and is not encoded.
   // CHECK: %[[R:.*]] = tensor.collapse_shape %[[X]] {{\[\[}}0, 1, 2], [3{{\]\]}} : tensor<2x4x6x256xf32> into tensor<48x256xf32>
   // CHECK: %[[OWN:.*]] = comm.part %[[R]] dim 0 over <@mesh, {tp}> : tensor<48x256xf32> -> tensor<12x256xf32>
   // CHECK: %[[S:.*]] = nn.decode_sum %[[Q]] own %[[OWN]] over <@mesh, {tp}> senders 4 as <"int8:128"> of f32 : tensor<4x3184xi8>, tensor<12x256xf32> -> tensor<12x256xf32>
@@ -38,7 +38,7 @@ func.func @main(%x: tensor<2x4x6x256xf32> {nn.name = "x", comm.sharding = #comm.
   // REMARK: comm.all_reduce 'a': encoded as int8:128/fp8e4m3:64: payloads of 15920 bytes for values of 49152
   %a = comm.all_reduce sum(%x) over <@mesh, {tp}> role "a" {comm.encoding = #comm.encoding<"int8:128/fp8e4m3:64">} : tensor<2x4x6x256xf32>
   // No part of a row has whole groups, so that the eighth row is padding.
-  // CHECK: nn.encode %{{.*}} as <"int8:128"> : tensor<1x7x320xf32> -> tensor<4x688xi8>
+  // CHECK: nn.encode %{{.*}} over <@mesh, {tp}> as <"int8:128"> : tensor<1x7x320xf32> -> tensor<4x688xi8>
   // CHECK: %[[ODD:.*]] = tensor.collapse_shape %{{.*}} : tensor<1x7x320xf32> into tensor<7x320xf32>
   // CHECK: %[[ONE:.*]] = nn.slice %[[ODD]] dim 0 from 0 size 1
   // CHECK: %[[EIGHT:.*]] = nn.concat %[[ODD]], %[[ONE]] dim 0 : tensor<7x320xf32>, tensor<1x320xf32> -> tensor<8x320xf32>
@@ -48,17 +48,17 @@ func.func @main(%x: tensor<2x4x6x256xf32> {nn.name = "x", comm.sharding = #comm.
   %b = comm.all_reduce sum(%odd) over <@mesh, {tp}> role "b" {comm.encoding = #comm.encoding<"int8:128">} : tensor<1x7x320xf32>
   // Rows are cut where that helps.
   // CHECK: tensor.expand_shape %{{.*}} {{\[\[}}0], [1], [2, 3{{\]\]}} output_shape [1, 7, 4, 80]
-  // CHECK: nn.encode %{{.*}} as <"bf16"> : tensor<1x7x4x80xf32> -> tensor<4x1136xi8>
+  // CHECK: nn.encode %{{.*}} over <@mesh, {tp}> as <"bf16"> : tensor<1x7x4x80xf32> -> tensor<4x1136xi8>
   // CHECK: nn.decode %{{.*}} : tensor<4x1136xi8> -> tensor<1x7x4x80xf32>
   // CHECK: tensor.collapse_shape %{{.*}} : tensor<1x7x4x80xf32> into tensor<1x7x320xf32>
   %c = comm.all_reduce sum(%odd) over <@mesh, {tp}> role "c" {comm.encoding = #comm.encoding<"bf16">} : tensor<1x7x320xf32>
   // The payloads of senders follow each other.
-  // CHECK: nn.encode %{{.*}} : tensor<2x4x6x256xf32> -> tensor<2x4x1600xi8>
+  // CHECK: nn.encode %{{.*}} over <@mesh, {tp}> {{.*}} : tensor<2x4x6x256xf32> -> tensor<2x4x1600xi8>
   // CHECK: comm.all_to_all(%{{.*}}) split 1 concat 0 over <@mesh, {tp}> role "d" : tensor<2x4x1600xi8> -> tensor<8x1x1600xi8>
   // CHECK: %[[OWN:.*]] = comm.part %[[X]] dim 1 over <@mesh, {tp}> : tensor<2x4x6x256xf32> -> tensor<2x1x6x256xf32>
   // CHECK: nn.decode_sum %{{.*}} own %[[OWN]] over <@mesh, {tp}> senders 4 as <"int8:128"> of f32 : tensor<8x1x1600xi8>, tensor<2x1x6x256xf32> -> tensor<2x1x6x256xf32>
   %d = comm.reduce_scatter sum(%x) dim 1 over <@mesh, {tp}> role "d" {comm.encoding = #comm.encoding<"int8:128">} : tensor<2x4x6x256xf32> -> tensor<2x1x6x256xf32>
-  // CHECK: nn.encode %{{.*}} as <"int8:64"> : tensor<2x4x6x4x64xf32> -> tensor<2x4x6x4x96xi8>
+  // CHECK: nn.encode %{{.*}} over <@mesh, {tp}> as <"int8:64"> : tensor<2x4x6x4x64xf32> -> tensor<2x4x6x4x96xi8>
   // CHECK: comm.all_to_all(%{{.*}}) split 3 concat 0 {{.*}} -> tensor<8x4x6x1x96xi8>
   // CHECK: comm.part %{{.*}} dim 3 over <@mesh, {tp}> : tensor<2x4x6x4x64xf32> -> tensor<2x4x6x1x64xf32>
   // CHECK: nn.decode_sum %{{.*}} -> tensor<2x4x6x1x64xf32>

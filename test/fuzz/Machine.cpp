@@ -54,7 +54,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   LibraryCall encode;
   encode.kernel = braid::runtime::findLibraryKernel("encode");
   const Encoding encoding = *Encoding::parse("int8:64+spikes+hadamard32");
-  encode.integers = {encoding.code()};
+  encode.integers = {encoding.code(), 0};
   encode.operands = {
       matrix(33, 100),
       OperandType{

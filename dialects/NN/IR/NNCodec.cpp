@@ -80,7 +80,8 @@ int64_t numberOf(Type type) { return static_cast<int64_t>(*comm::toRuntime(type)
 } // namespace
 
 void EncodeOp::build(OpBuilder &builder, OperationState &state, Value input,
-                     const runtime::Encoding &encoding, ArrayRef<int64_t> parts) {
+                     const runtime::Encoding &encoding, ArrayRef<int64_t> parts,
+                     comm::GroupAttr group, int64_t first) {
   SmallVector<int64_t> shape(parts);
   int64_t count = 1;
   for (int64_t dim : parts)
@@ -90,17 +91,47 @@ void EncodeOp::build(OpBuilder &builder, OperationState &state, Value input,
       runtime::PayloadLayout::of(encoding, *comm::toRuntime(typeOf(input).getElementType()),
                                  leadingSize(input), shapeOf(input).back(), count);
   shape.push_back(layout.ok() ? layout->partBytes : 0);
-  build(builder, state, RankedTensorType::get(shape, builder.getI8Type()), input,
+  build(builder, state, RankedTensorType::get(shape, builder.getI8Type()), input, group,
+        static_cast<uint64_t>(first),
         EncodingAttr::get(builder.getContext(), runtime::EncodingPair{encoding, encoding}));
 }
 
 LogicalResult EncodeOp::verify() {
+  if (!getGroup() && getFirst() != 0)
+    return emitOpError("expects 'first' of 0 without 'over', got ")
+           << getFirst() << " [nn.codec_c6]";
   return verifyCodec(*this, getInput(), getPayload(), getEncoding(),
                      typeOf(getInput()).getElementType());
 }
+LogicalResult EncodeOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  if (!getGroup())
+    return success();
+  if (failed(comm::verifyGroup(*this, *getGroup(), symbols, "nn.codec_c6")))
+    return failure();
+  const int64_t ranks = comm::groupSize(*this, *getGroup());
+  if (ranks < 2)
+    return emitOpError("expects a group of at least 2 ranks, got 1 [nn.codec_c6]");
+  if (const auto first = static_cast<int64_t>(getFirst()); first < 0 || first >= ranks)
+    return emitOpError("expects 'first' in [0, ")
+           << ranks << "), got " << first << " [nn.codec_c6]";
+  return success();
+}
 ShardingRule EncodeOp::getShardingRule() { return wholeRule(getInput(), getPayload()); }
-OpCost EncodeOp::getCost() { return costOf(getInput(), getPayload(), 6 * elements(getInput())); }
-KernelCall EncodeOp::getKernelCall() { return {"encode", {getInput()}, {codeOf(getEncoding())}}; }
+OpCost EncodeOp::getCost() {
+  int64_t flops = 6 * elements(getInput());
+  if (getGroup()) {
+    const int64_t ranks = comm::groupSize(*this, *getGroup());
+    flops = flops / ranks * (ranks - 1);
+  }
+  return costOf(getInput(), getPayload(), flops);
+}
+KernelCall EncodeOp::getKernelCall() {
+  return {"encode",
+          {getInput()},
+          {codeOf(getEncoding()), static_cast<int64_t>(getFirst())},
+          {},
+          getGroupAttr()};
+}
 
 LogicalResult DecodeOp::verify() {
   return verifyCodec(*this, getResult(), getPayload(), getEncoding(), getType());

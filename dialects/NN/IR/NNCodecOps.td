@@ -23,7 +23,7 @@ class NN_CodecOp<string mnemonic, list<Trait> traits = []>
   let extraClassDeclaration = [{ KernelCall getKernelCall(); }];
 }
 
-def NN_EncodeOp : NN_CodecOp<"encode"> {
+def NN_EncodeOp : NN_CodecOp<"encode", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "A tensor as a payload of few bits";
   let description = [{
     The rows of the input, which are all of its dimensions but the last, are encoded each by itself and cut into parts,
@@ -34,12 +34,25 @@ def NN_EncodeOp : NN_CodecOp<"encode"> {
     %p = nn.encode %x as <"int8:128"> : tensor<7x576xf32> -> tensor<4x1216xi8>
     ```
 
-    Constraints:}] # constraints;
-  let arguments = (ins NN_Tensor:$input, Comm_EncodingAttr:$encoding);
+    With `over` a group of n ranks, part i is for the rank at position (`first` + i) mod n. What a rank would send to itself is read by nobody
+    (`nn.decode_sum` with `own` adds those rows as they are), so it is not encoded: these parts are zeros, with their headers.
+
+    ```mlir
+    %p = nn.encode %x over <@mesh, {tp}> as <"int8:128"> : tensor<7x576xf32> -> tensor<4x1216xi8>
+    %q = nn.encode %y over <@mesh, {tp}> first 2 as <"int8:128"> : tensor<2x576xf32> -> tensor<1x1216xi8>
+    ```
+
+    Constraints:}] # constraints # [{
+    - (nn.codec_c6) the group of `over` names a mesh of the module and axes of it, and has at least two ranks; `first` is a position in it, and
+      0 without it.}];
+  let arguments = (ins NN_Tensor:$input, OptionalAttr<Comm_GroupAttr>:$group, DefaultValuedOptionalAttr<I64Attr, "0">:$first,
+                       Comm_EncodingAttr:$encoding);
   let results = (outs NN_Payload:$payload);
-  let assemblyFormat = "$input `as` $encoding attr-dict `:` type($input) `->` type($payload)";
-  let builders = [OpBuilder<(ins "::mlir::Value":$input, "const ::braid::runtime::Encoding &":$encoding,
-                                 "::llvm::ArrayRef<int64_t>":$parts)>];
+  let assemblyFormat = [{
+    $input (`over` $group^)? (`first` $first^)? `as` $encoding attr-dict `:` type($input) `->` type($payload)
+  }];
+  let builders = [OpBuilder<(ins "::mlir::Value":$input, "const ::braid::runtime::Encoding &":$encoding, "::llvm::ArrayRef<int64_t>":$parts,
+                                 CArg<"::braid::comm::GroupAttr", "{}">:$group, CArg<"int64_t", "0">:$first)>];
 }
 
 def NN_DecodeOp : NN_CodecOp<"decode"> {

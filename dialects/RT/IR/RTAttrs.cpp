@@ -108,7 +108,8 @@ LogicalResult ParameterAttr::verify(function_ref<InFlightDiagnostic()> emitError
 
 LogicalResult PayloadAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                   braid::comm::EncodingAttr encoding, Type type, int64_t senders,
-                                  bool absent, int64_t own, braid::comm::GroupAttr group) {
+                                  bool absent, int64_t own, braid::comm::GroupAttr group,
+                                  int64_t first) {
   if (!encoding.isSingle())
     return emitError() << "expects one encoding, got '" << encoding.getText()
                        << "' [rt.payload_c1]";
@@ -119,10 +120,12 @@ LogicalResult PayloadAttr::verify(function_ref<InFlightDiagnostic()> emitError,
     return emitError() << "expects at least 1 sender [rt.payload_c3]";
   if (senders != 0 && absent)
     return emitError() << "expects no absent parts of a sum [rt.payload_c3]";
-  if (own < -1 || (own >= 0) != static_cast<bool>(group))
+  if (own < -1 || (senders != 0 && (own >= 0) != static_cast<bool>(group)) || (own >= 0 && !group))
     return emitError() << "expects the number of an argument and a group of 'own' [rt.payload_c4]";
-  if (group && senders == 0)
+  if (own >= 0 && senders == 0)
     return emitError() << "expects 'own' beside 'senders' only [rt.payload_c4]";
+  if (first < 0 || (first != 0 && (!group || senders != 0)))
+    return emitError() << "expects 'first' of at least 0 and beside 'over' only [rt.payload_c5]";
   return success();
 }
 
@@ -142,11 +145,16 @@ Attribute PayloadAttr::parse(AsmParser &parser, Type) {
   int64_t own = -1;
   braid::comm::GroupAttr group;
   if (succeeded(parser.parseOptionalKeyword("own"))) {
-    if (parser.parseInteger(own) || parser.parseKeyword("over") ||
-        parser.parseCustomAttributeWithFallback(group))
+    if (parser.parseInteger(own))
       return {};
     own = own == -1 ? -2 : own; // -1 stands for none
   }
+  if (succeeded(parser.parseOptionalKeyword("over")) &&
+      parser.parseCustomAttributeWithFallback(group))
+    return {};
+  int64_t first = 0;
+  if (succeeded(parser.parseOptionalKeyword("first")) && parser.parseInteger(first))
+    return {};
   const bool absent = succeeded(parser.parseOptionalKeyword("absent"));
   if (parser.parseGreater())
     return {};
@@ -158,16 +166,20 @@ Attribute PayloadAttr::parse(AsmParser &parser, Type) {
   if (!encoding)
     return {};
   return PayloadAttr::getChecked(emitError, parser.getContext(), encoding, type, senders, absent,
-                                 own, group);
+                                 own, group, first);
 }
 
 void PayloadAttr::print(AsmPrinter &printer) const {
   printer << "<\"" << getEncoding().getText() << "\" of " << getType();
   if (getSenders() != 0)
     printer << " senders " << getSenders();
+  if (getOwn() >= 0)
+    printer << " own " << getOwn();
   if (getGroup()) {
-    printer << " own " << getOwn() << " over ";
+    printer << " over ";
     printer.printStrippedAttrOrType(getGroup());
   }
+  if (getFirst() != 0)
+    printer << " first " << getFirst();
   printer << (getAbsent() ? " absent>" : ">");
 }

@@ -142,17 +142,19 @@ def RT_PayloadAttr : RT_Attr<"Payload", "payload"> {
     bytes of a part (braid/Base/Encoding.h). `#rt.payload<"int8:128" of f32>` on an argument stands for what `nn.decode`
     gives, of a tensor of the type `of`, and with `absent` as there; with `senders 4` for what `nn.decode_sum` gives. With `own 1 over <@mesh, {tp}>`,
     argument 1 has the rows that the rank adds itself, as `own` of `nn.decode_sum`; the body need not use it. On a result it is what
-    `nn.encode` makes.
+    `nn.encode` makes, with `over <@mesh, {tp}> first 2` as there.
 
     Constraints:
     - (rt.payload_c1) the encoding is one, not two;
     - (rt.payload_c2) the encoded type is f32, f16 or bf16;
     - (rt.payload_c3) `senders`, if given, is at least 1, and then there is no `absent`;
-    - (rt.payload_c4) `own` is an argument's number, and stands beside `senders` only.
+    - (rt.payload_c4) `own` is an argument's number, and stands beside `senders` and `over` only;
+    - (rt.payload_c5) `first` is at least 0, and stands beside `over` and without `senders` only.
   }];
   let parameters = (ins "::braid::comm::EncodingAttr":$encoding, "::mlir::Type":$type,
                         DefaultValuedParameter<"int64_t", "0">:$senders, DefaultValuedParameter<"bool", "false">:$absent,
-                        DefaultValuedParameter<"int64_t", "-1">:$own, OptionalParameter<"::braid::comm::GroupAttr">:$group);
+                        DefaultValuedParameter<"int64_t", "-1">:$own, OptionalParameter<"::braid::comm::GroupAttr">:$group,
+                        DefaultValuedParameter<"int64_t", "0">:$first);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
 }

@@ -137,13 +137,18 @@ FailureOr<braid::runtime::LibraryCall> KernelOp::getLibraryCall(int64_t parts) {
 }
 
 LogicalResult KernelOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  for (unsigned i = 0; i < getArgumentTypes().size(); ++i)
-    if (PayloadAttr payload = getPayload(i); payload && payload.getGroup()) {
+  for (size_t i = 0, end = getArgumentTypes().size() + getResultTypes().size(); i < end; ++i)
+    if (PayloadAttr payload = getPayload(static_cast<unsigned>(i)); payload && payload.getGroup()) {
       if (failed(verifyGroup(*this, payload.getGroup(), symbols, "rt.kernel_c13")))
         return failure();
-      if (const int64_t ranks = groupSize(*this, payload.getGroup()); ranks != payload.getSenders())
+      const int64_t ranks = groupSize(*this, payload.getGroup());
+      if (i < getArgumentTypes().size() && ranks != payload.getSenders())
         return emitOpError("expects a group of ")
                << payload.getSenders() << " ranks, as many as senders, got " << ranks
+               << " [rt.kernel_c13]";
+      if (i >= getArgumentTypes().size() && (ranks < 2 || payload.getFirst() >= ranks))
+        return emitOpError("expects a group of at least ")
+               << std::max<int64_t>(2, payload.getFirst() + 1) << " ranks, got " << ranks
                << " [rt.kernel_c13]";
     }
   if (!getLibrary())
@@ -188,7 +193,9 @@ braid::runtime::LibraryCall KernelOp::getCodecCall(unsigned operand, int64_t row
                                                   : how.getSenders() == 0 ? "decode"
                                                                           : "decode_sum");
   call.integers = {how.getEncoding().getPair().reduce.code()};
-  if (!encodes) {
+  if (encodes) {
+    call.integers.push_back(how.getFirst());
+  } else {
     call.integers.push_back(static_cast<int64_t>(*braid::comm::toRuntime(how.getType())));
     call.integers.push_back(how.getSenders() == 0 ? how.getAbsent() : how.getSenders());
   }
@@ -196,18 +203,18 @@ braid::runtime::LibraryCall KernelOp::getCodecCall(unsigned operand, int64_t row
   call.operands[codecRows(call)] = operandType(type.clone(shape));
   if (payload)
     call.operands[codecPayload(call)] = operandType(payload);
-  if (how.getGroup()) {
+  if (how.getGroup())
+    call.parts = groupSize(*this, how.getGroup());
+  if (how.getOwn() >= 0)
     call.operands[braid::runtime::kOwnRows] = operandType(
         cast<RankedTensorType>(getArgumentTypes()[static_cast<size_t>(how.getOwn())]).clone(shape));
-    call.parts = how.getSenders();
-  }
   return call;
 }
 
 bool KernelOp::isOwn(unsigned argument) {
   return llvm::any_of(llvm::seq<size_t>(0, getArgumentTypes().size()), [&](size_t i) {
     PayloadAttr payload = getPayload(static_cast<unsigned>(i));
-    return payload && payload.getOwn() == argument;
+    return payload && payload.getOwn() == static_cast<int64_t>(argument);
   });
 }
 
@@ -288,7 +295,10 @@ static LogicalResult verifyPayloads(KernelOp op) {
              << RTDialect::kPayloadAttrName
              << "' on rows and columns of floats of a kernel with a body only, got " << what << " "
              << number << " of type " << type << " [rt.kernel_c13]";
-    if (payload.getGroup()) {
+    if (!encodes && payload.getGroup() && payload.getOwn() < 0)
+      return op.emitOpError("expects 'over' without 'own' on results only, got argument ")
+             << number << " with " << payload << " [rt.kernel_c13]";
+    if (payload.getOwn() >= 0) {
       const auto own = static_cast<size_t>(payload.getOwn());
       const auto rows = tensor.clone(payload.getType());
       if (encodes || own >= arguments || op.getPayload(static_cast<unsigned>(own)) ||

@@ -82,7 +82,8 @@ def RT_KernelOp : RT_Op<"kernel", [IsolatedFromAbove, Symbol, FunctionOpInterfac
     - (rt.kernel_c12, ODS) `row_flops` is at least 0;
     - (rt.kernel_c13) `rt.payload` is on operands of a kernel with a body only, which have all row dimensions and a column
       of a floating-point type; of a result it has the result's element type, no `senders` and no `absent`. Its `own` is an
-      argument with the same rows, of the encoded type and without an `rt.payload`, and its group is of `senders` ranks.
+      argument with the same rows, of the encoded type and without an `rt.payload`, and its group is of `senders` ranks. A group without
+      `own` is on a result only, and has at least two ranks and more than `first`.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<FunctionType>:$function_type,
                        OptionalAttr<DictArrayAttr>:$arg_attrs, OptionalAttr<DictArrayAttr>:$res_attrs,

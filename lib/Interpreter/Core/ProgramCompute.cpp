@@ -26,16 +26,19 @@ std::vector<int64_t> descriptorOf(const MemoryView &view, std::byte *data) {
 /// The call of the codec of an operand, and the rows that it gives or takes, in memory.
 struct CodedRows {
   runtime::LibraryCall call;
+  int64_t part = 0; ///< the rank's position in the codec's group
   MemoryView rows;
   AlignedBytes memory;
 
   static CodedRows of(const fb::OperandCodecT &codec, int64_t rows, const MemoryView &payload,
-                      const MemoryView *own) {
+                      const MemoryView *own, int64_t parts, int64_t part) {
     CodedRows coded;
+    coded.part = part;
     coded.call = runtime::codecCall(
         codec, rows, {payload.dtype, payload.shape, payload.strides},
         own ? std::optional(runtime::OperandType{own->dtype, own->shape, own->strides})
-            : std::nullopt);
+            : std::nullopt,
+        parts);
     const runtime::OperandType &type = coded.call[runtime::codecRows(coded.call)];
     coded.rows.dtype = type.dtype;
     coded.rows.shape = type.shape;
@@ -44,10 +47,9 @@ struct CodedRows {
         static_cast<uint64_t>(numElements(type.shape) * runtime::byteSize(type.dtype)));
     return coded;
   }
-  /// What the codec makes of `from`, as a value of the type of `to`. `own` is what the rank at
-  /// position `part` adds itself; null: nothing.
-  Result<Tensor> code(const Tensor &from, const MemoryView &to, const Tensor *own,
-                      int64_t part) const {
+  /// What the codec makes of `from`, as a value of the type of `to`. `own` is what the rank adds
+  /// itself; null: nothing.
+  Result<Tensor> code(const Tensor &from, const MemoryView &to, const Tensor *own) const {
     KernelCall kernel;
     kernel.inputs = {&from, own};
     kernel.part = part;
@@ -80,7 +82,10 @@ Status launch(const ProgramCommand &command, const fb::LaunchT &op, const fb::Ke
     }
     const MemoryView *own =
         codec->own < 0 ? nullptr : &command.reads[static_cast<size_t>(codec->own)].view;
-    coded[i] = CodedRows::of(*codec, op.rows, view, own);
+    const std::vector<runtime::AxisRef> axes = runtime::axesOf(codec->codec->axes);
+    ASSIGN_OR_RETURN(const int64_t parts, mesh.numShards(axes));
+    ASSIGN_OR_RETURN(const int64_t part, mesh.groupPosition(rank, axes));
+    coded[i] = CodedRows::of(*codec, op.rows, view, own, parts, part);
     const MemoryView &rows = coded[i].rows;
     descriptors.push_back(descriptorOf(rows, coded[i].memory.get()));
     if (i >= numReads)
@@ -88,10 +93,7 @@ Status launch(const ProgramCommand &command, const fb::LaunchT &op, const fb::Ke
     std::optional<Tensor> ownRows;
     if (own)
       ownRows = memory.load(*own);
-    ASSIGN_OR_RETURN(const int64_t part,
-                     mesh.groupPosition(rank, runtime::axesOf(codec->codec->axes)));
-    Result<Tensor> decoded =
-        coded[i].code(memory.load(view), rows, ownRows ? &*ownRows : nullptr, part);
+    Result<Tensor> decoded = coded[i].code(memory.load(view), rows, ownRows ? &*ownRows : nullptr);
     if (!decoded.ok())
       return fail(decoded.status(), i);
     storeTo(coded[i].memory.get(), rows, *decoded);
@@ -106,7 +108,7 @@ Status launch(const ProgramCommand &command, const fb::LaunchT &op, const fb::Ke
       continue;
     const MemoryView &view = command.writes[i - numReads].view;
     Result<Tensor> encoded =
-        coded[i].code(loadFrom(coded[i].memory.get(), coded[i].rows), view, nullptr, 0);
+        coded[i].code(loadFrom(coded[i].memory.get(), coded[i].rows), view, nullptr);
     if (!encoded.ok())
       return fail(encoded.status(), i);
     memory.store(view, *encoded);

@@ -82,7 +82,7 @@ std::vector<std::unique_ptr<fb::OperandCodecT>> codecsOf(rt::KernelOp kernel) {
     codec->codec->name = call.kernel->name;
     codec->codec->integers = call.integers;
     if (rt::PayloadAttr payload = kernel.getPayload(operand); payload.getGroup()) {
-      codec->own = static_cast<int32_t>(payload.getOwn());
+      codec->own = static_cast<int32_t>(payload.getOwn()); // -1 of what is encoded
       codec->codec->axes = axesOf(payload.getGroup());
     }
     codec->dtype = static_cast<fb::DType>(rows.dtype);

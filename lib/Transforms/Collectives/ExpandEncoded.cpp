@@ -92,7 +92,7 @@ private:
     auto send = [&](int64_t chunk) {
       SmallVector<Value> sent;
       chunks.forValues(values, chunk, [&](size_t i, RankedTensorType) {
-        sent.push_back(encode(chunks.slice(values[i], chunk), encodings.reduce, {n}));
+        sent.push_back(encode(chunks.slice(values[i], chunk), encodings.reduce, {n}, toOthers()));
       });
       auto exchange = AllToAllOp::create(builder, loc, ValueRange(sent).getTypes(), sent, 0, 0,
                                          reduce.getGroup(), StringAttr());
@@ -145,8 +145,9 @@ private:
       chunks.forValues(values, chunk, [&](size_t i, RankedTensorType) {
         Value part = chunks.slice(values[i], chunk);
         const auto parts = partsTo(tensorOf(part), dim, n);
-        payloads.push_back(values[i].along > dim ? encodePieces(part, encodings.reduce, dim, parts)
-                                                 : encode(part, encodings.reduce, parts));
+        payloads.push_back(values[i].along > dim
+                               ? encodePieces(part, encodings.reduce, dim, parts, toOthers())
+                               : encode(part, encodings.reduce, parts, toOthers()));
         types.push_back(gatheredType(shardType(payloads.back().getType(), dim, n), 0, n));
       });
       auto sent = AllToAllOp::create(builder, loc, types, payloads, dim, 0, scatter.getGroup(),
@@ -292,15 +293,15 @@ private:
   /// A codec takes rows that are equally far apart. Those of a chunk are not where they are some of
   /// each of n pieces along a dimension. Where nothing is before it, each piece is encoded, or
   /// decoded, where it is, by itself; otherwise the rows will be copied.
-  Value encodePieces(Value value, const Encoding &encoding, int64_t dim,
-                     SmallVector<int64_t> parts) {
+  Value encodePieces(Value value, const Encoding &encoding, int64_t dim, SmallVector<int64_t> parts,
+                     GroupAttr group = {}) {
     if (product(tensorOf(value).getShape().take_front(dim)) != 1)
-      return encode(value, encoding, parts);
+      return encode(value, encoding, parts, group);
     parts[dim] /= n;
     SmallVector<Value> pieces;
     for (int64_t piece = 0; piece < n; ++piece)
-      pieces.push_back(
-          encode(nn::SliceOp::create(builder, loc, value, dim, piece, 1), encodings.gather, parts));
+      pieces.push_back(encode(nn::SliceOp::create(builder, loc, value, dim, piece, 1), encoding,
+                              parts, group, group ? piece : 0));
     return chunks.join(pieces, dim);
   }
   Value decodePieces(Value payload, RankedTensorType type, int64_t dim) {
@@ -393,8 +394,10 @@ private:
     return success();
   }
 
-  Value encode(Value value, const Encoding &encoding, ArrayRef<int64_t> parts) {
-    auto encoded = nn::EncodeOp::create(builder, codecLoc, value, encoding, parts);
+  /// With a group, the parts are for its ranks, from `first` on, and none for the rank itself.
+  Value encode(Value value, const Encoding &encoding, ArrayRef<int64_t> parts, GroupAttr group = {},
+               int64_t first = 0) {
+    auto encoded = nn::EncodeOp::create(builder, codecLoc, value, encoding, parts, group, first);
     payloadBytes += tensorOf(encoded).getNumElements();
     return encoded;
   }
@@ -403,7 +406,8 @@ private:
     return nn::DecodeOp::create(builder, codecLoc, type, payload, attribute(encoding),
                                 TypeAttr::get(encoded), absent ? builder.getUnitAttr() : nullptr);
   }
-  /// What a rank adds itself does not travel, and so it is added as it is.
+  /// What a rank adds itself does not travel, and so it is neither encoded nor decoded.
+  GroupAttr toOthers() { return op.getGroup(); }
   Value decodeSum(Value payload, Value own, RankedTensorType type) {
     return nn::DecodeSumOp::create(builder, codecLoc, type, payload, own, op.getGroup(),
                                    builder.getI64IntegerAttr(n), attribute(encodings.reduce),

@@ -245,6 +245,7 @@ namespace codec {
 enum { input, output };
 enum { payload, own = kOwnRows, sum }; // of decode_sum
 enum { code, type, absentOrSenders };
+enum { first = 1 }; // of encode
 Result<int64_t> leadingSize(const LibraryCall &c, size_t operand) {
   const OperandType &view = c[operand];
   const std::string role = c.kernel->operands[operand].name;
@@ -284,6 +285,8 @@ Result<PayloadLayout> layout(const LibraryCall &c, size_t tensor, size_t payload
   return layout;
 }
 Result<PayloadLayout> encode(const LibraryCall &c) {
+  if (const int64_t position = c.integers[first]; position < 0 || position >= c.parts)
+    return Status::error("expects first in [0, ", c.parts, "), got ", position);
   return layout(c, input, output, static_cast<int64_t>(c[input].dtype), 1);
 }
 Result<PayloadLayout> decode(const LibraryCall &c) {
@@ -309,7 +312,7 @@ Status checkSum(const LibraryCall &c) {
                   runtime::expectType("own", c[own], static_cast<DType>(c.integers[type]))});
 }
 /// A pass for the extremes and one for the codes.
-double encodeFlops(const LibraryCall &c) { return 6 * elements(c[input]); }
+double encodeFlops(const LibraryCall &c) { return 6 * elements(c[input]) * encodedShare(c); }
 double decodeFlops(const LibraryCall &c) { return 2 * elements(c[output]); }
 double decodeSumFlops(const LibraryCall &c) {
   return 3 * elements(c[sum]) * static_cast<double>(c.integers[absentOrSenders]);
@@ -446,7 +449,10 @@ const std::vector<LibraryKernel> &libraryKernels() {
        {in("input", floats), out("payload", Elements::bytes)},
        codec::check<codec::encode>,
        codec::encodeFlops,
-       {"code"}},
+       {"code", "first"},
+       {},
+       false,
+       Group::optional},
       {"decode",
        {in("payload", Elements::bytes), out("out", floats)},
        codec::check<codec::decode>,
@@ -505,6 +511,17 @@ Result<PayloadLayout> payloadLayout(const LibraryCall &call) {
   return name == "encode"   ? codec::encode(call)
          : name == "decode" ? codec::decode(call)
                             : codec::decodeSum(call);
+}
+
+double encodedShare(const LibraryCall &encode) {
+  return encode.parts == 1
+             ? 1
+             : static_cast<double>(encode.parts - 1) / static_cast<double>(encode.parts);
+}
+
+OwnParts OwnParts::of(const LibraryCall &encode, int64_t self) {
+  const int64_t ranks = encode.parts;
+  return {ranks, (self - encode.integers[codec::first] + ranks) % ranks};
 }
 
 size_t codecRows(const LibraryCall &call) {

@@ -93,14 +93,14 @@ private:
                                     std::byte *tensor, std::byte *payload, int64_t senders) {
     LibraryArguments a;
     a.kernel = findLibraryKernel(kernel);
-    a.integers = {layout.encoding.code()};
+    a.integers = {layout.encoding.code(), 0};
     const OperandType values{DType::f32, {layout.rows, layout.columns}, {layout.columns, 1}};
     const OperandType bytes{
         DType::i8, {senders * layout.parts, layout.partBytes}, {layout.partBytes, 1}};
     const bool encodes = std::strcmp(kernel, "encode") == 0;
     if (!encodes) {
       const bool sums = std::strcmp(kernel, "decode_sum") == 0;
-      a.integers.insert(a.integers.end(), {static_cast<int64_t>(DType::f32), sums ? senders : 0});
+      a.integers = {layout.encoding.code(), static_cast<int64_t>(DType::f32), sums ? senders : 0};
     }
     a.operands.resize(a.kernel->operands.size());
     a.data.resize(a.operands.size());

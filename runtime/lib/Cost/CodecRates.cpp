@@ -60,7 +60,7 @@ Result<double> CodecRates::seconds(const LibraryCall &call, double atElements) c
   const double elements = elementsOf(call);
   if (std::strcmp(call.kernel->name, "encode") == 0) {
     ASSIGN_OR_RETURN(const double each, secondsOf(encoding, encode, atElements));
-    return elements * each;
+    return elements * each * runtime::encodedShare(call);
   }
   ASSIGN_OR_RETURN(const double each, secondsOf(encoding, decode, atElements));
   if (std::strcmp(call.kernel->name, "decode") == 0)

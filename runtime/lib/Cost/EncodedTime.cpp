@@ -101,7 +101,8 @@ private:
         if (size == 0)
           continue;
         const DType type = c.values[i].type;
-        ASSIGN_OR_RETURN(const int64_t sent, encode(encodings.reduce, type, size, columns, n));
+        ASSIGN_OR_RETURN(const int64_t sent,
+                         encode(encodings.reduce, type, size, columns, n, /*toOthers=*/true));
         toAll.values.push_back({sent / n, 1, false});
         RETURN_IF_ERROR(decode(encodings.reduce, type, DType::f32, added, columns, 1, n));
         ASSIGN_OR_RETURN(const int64_t sum,
@@ -211,7 +212,8 @@ private:
         int64_t sent = 0;
         for (int64_t piece = 0; piece < encodes; ++piece) {
           ASSIGN_OR_RETURN(const int64_t own,
-                           encode(encoding, value.type, rows / encodes, columns, parts / encodes));
+                           encode(encoding, value.type, rows / encodes, columns, parts / encodes,
+                                  /*toOthers=*/scatters));
           sent += own;
         }
         request.values.push_back({sent / pieces, 1, false});
@@ -228,14 +230,15 @@ private:
     return {};
   }
 
-  /// The bytes of the payload.
+  /// The bytes of the payload. With `toOthers`, what a rank would send to itself is not encoded.
   Result<int64_t> encode(const Encoding &encoding, DType type, int64_t rows, int64_t columns,
-                         int64_t parts) {
+                         int64_t parts, bool toOthers = false) {
     ASSIGN_OR_RETURN(const PayloadLayout layout,
                      PayloadLayout::of(encoding, type, rows, columns, parts));
     LibraryCall call;
     call.kernel = runtime::findLibraryKernel("encode");
-    call.integers = {encoding.code()};
+    call.integers = {encoding.code(), 0};
+    call.parts = toOthers ? c.ranks : 1;
     call.operands = {operand(type, rows, columns), operand(DType::i8, parts, layout.partBytes)};
     steps.codecs.push_back(std::move(call));
     steps.payloadBytes += layout.bytes;

@@ -54,6 +54,9 @@ double bytesOf(const LibraryCall &call) {
       return 2 * bytesOf(call[call.kernel->firstOutput()]);
   if (is(call, "append"))
     return 2 * bytesOf(call[0]);
+  if (is(call, "encode"))
+    return runtime::encodedShare(call) * bytesOf(call[runtime::codecRows(call)]) +
+           bytesOf(call[runtime::codecPayload(call)]);
   double bytes = 0;
   for (size_t i = 0; i < call.operands.size(); ++i)
     if (call.has(i)) {

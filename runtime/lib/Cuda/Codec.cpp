@@ -90,6 +90,9 @@ Result<CodecLaunch> codecLaunch(const LibraryArguments &a) {
                     [&](const std::byte *part) { return isAligned(part, 0, 4) != 0; }));
   layout.writeHeader(reinterpret_cast<std::byte *>(c.header), 0);
   c.header[2] = static_cast<unsigned>(layout.rowsPerPart);
+  const OwnParts ownParts = decodes ? OwnParts() : OwnParts::of(a, a.part);
+  c.ranks = static_cast<unsigned>(ownParts.ranks);
+  c.ownParts = static_cast<unsigned>(ownParts.offset);
   c.senders = static_cast<unsigned>(senders);
   if (sums && a.has("own")) {
     const Tensor own = a.tensor("own");

@@ -57,7 +57,8 @@ double CommandTimes::bytesOf(const fb::LaunchT &launch) {
   return bytes;
 }
 
-Result<double> CommandTimes::ofKernel(const fb::KernelT &kernel, const fb::LaunchT &launch) const {
+Result<double> CommandTimes::ofKernel(const fb::KernelT &kernel, const fb::LaunchT &launch,
+                                      const Mesh &mesh) const {
   cost::RowWork work;
   for (const auto &operation : kernel.row_work)
     work.emplace_back(operation->operation, static_cast<double>(operation->count));
@@ -74,7 +75,8 @@ Result<double> CommandTimes::ofKernel(const fb::KernelT &kernel, const fb::Launc
     std::optional<OperandType> own;
     if (codec->own >= 0)
       own = typeOf(static_cast<size_t>(codec->own));
-    codecs.push_back(codecCall(*codec, launch.rows, typeOf(codec->operand), std::move(own)));
+    ASSIGN_OR_RETURN(const int64_t parts, mesh.numShards(axesOf(codec->codec->axes)));
+    codecs.push_back(codecCall(*codec, launch.rows, typeOf(codec->operand), std::move(own), parts));
   }
   return operations.ofRows(work, static_cast<double>(launch.rows), read, written, codecs);
 }

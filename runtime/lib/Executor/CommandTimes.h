@@ -30,7 +30,8 @@ public:
 
   /// That a launch reads and writes.
   static double bytesOf(const program::LaunchT &launch);
-  Result<double> ofKernel(const program::KernelT &kernel, const program::LaunchT &launch) const;
+  Result<double> ofKernel(const program::KernelT &kernel, const program::LaunchT &launch,
+                          const Mesh &mesh) const;
   Result<double> ofLibrary(const LibraryCall &call) const { return operations.ofLibrary(call); }
   Result<double> ofCopy(const Tensor &source) const;
   /// From the arrival of the last rank to the end on this one.

@@ -285,7 +285,7 @@ private:
         return {};
       }
       if (in.times) {
-        estimate = in.times->ofKernel(kernel, launch);
+        estimate = in.times->ofKernel(kernel, launch, *in.mesh);
         usedBytes = CommandTimes::bytesOf(launch);
       }
       if (!kernel.codecs.empty()) {
@@ -349,16 +349,17 @@ private:
       const Tensor &payload = operands[codec->operand];
       const Tensor *own = codec->own < 0 ? nullptr : &operands[static_cast<size_t>(codec->own)];
       EncodedOperand one{codec->operand, {}};
+      const std::vector<AxisRef> axes = axesOf(codec->codec->axes);
+      ASSIGN_OR_RETURN(const int64_t parts, in.mesh->numShards(axes));
       static_cast<LibraryCall &>(one.codec) = codecCall(
           *codec, rows, {payload.dtype, payload.shape, payload.strides},
-          own ? std::optional(OperandType{own->dtype, own->shape, own->strides}) : std::nullopt);
+          own ? std::optional(OperandType{own->dtype, own->shape, own->strides}) : std::nullopt,
+          parts);
+      ASSIGN_OR_RETURN(one.codec.part, in.mesh->groupPosition(in.rank, axes));
       one.codec.data.resize(one.codec.operands.size());
       one.codec.data[codecPayload(one.codec)] = payload.data;
-      if (own) {
+      if (own)
         one.codec.data[kOwnRows] = own->data;
-        ASSIGN_OR_RETURN(one.codec.part,
-                         in.mesh->groupPosition(in.rank, axesOf(codec->codec->axes)));
-      }
       one.codec.payloadParts = partsOf(payload.data);
       encoded.push_back(std::move(one));
     }

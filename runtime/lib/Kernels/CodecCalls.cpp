@@ -44,14 +44,18 @@ constexpr int64_t kGrain = 1 << 18;
 class Encode : public LibraryRun {
 public:
   Encode(const Operands &operands, int64_t threads)
-      : o(operands), members(std::min(o.payload.allRows(), shareOut(o.bytes(), kGrain, threads))) {}
+      : o(operands), members(std::max<int64_t>(
+                         1, std::min(o.payload.sentRows(), shareOut(o.bytes(), kGrain, threads)))) {
+  }
 
   void run(const NamedCommand &, ExecutionContext &context) const override {
     o.payload.writeBorders();
     context.share(members, [&](int64_t member) {
-      const Range range = partOf(o.payload.allRows(), member, members);
-      for (int64_t row = range.begin; row < range.end; ++row)
+      const Range range = partOf(o.payload.sentRows(), member, members);
+      for (int64_t i = range.begin; i < range.end; ++i) {
+        const int64_t row = o.payload.sentRow(i);
         o.payload.encode(*context.kernels.codec, row, o.row(row));
+      }
     });
   }
 

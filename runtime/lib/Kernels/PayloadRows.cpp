@@ -20,7 +20,9 @@ Result<PayloadRows> PayloadRows::of(const LibraryArguments &call) {
   rows.payload = payload.data;
   rows.parts = call.payloadParts;
   const std::string name = call.kernel->name;
-  if (name == "decode_sum") {
+  if (name == "encode")
+    rows.ownParts = OwnParts::of(call, call.part);
+  else if (name == "decode_sum") {
     rows.senders = call.integers.back();
     if (call.has("own")) {
       const Tensor own = call.tensor("own");
@@ -37,12 +39,18 @@ Result<PayloadRows> PayloadRows::of(const LibraryArguments &call) {
 void PayloadRows::writeBorders() const {
   const int64_t end = PayloadLayout::kHeaderBytes + layout.rowsPerPart * layout.rowBytes;
   for (int64_t i = 0; i < layout.parts; ++i) {
+    if (ownParts.has(i)) {
+      std::memset(part(i), 0, static_cast<size_t>(layout.partBytes));
+      continue;
+    }
     layout.writeHeader(part(i), i);
     std::memset(part(i) + end, 0, static_cast<size_t>(layout.partBytes - end));
   }
 }
 
 void PayloadRows::encode(const CodecKernels &kernels, int64_t row, const std::byte *from) const {
+  if (ownParts.has(row / layout.rowsPerPart))
+    return;
   std::byte *to = payloadRow(row / layout.rowsPerPart, row % layout.rowsPerPart);
   if (row < layout.rows)
     kernels.encodeRow(codec, from, to);

@@ -24,11 +24,18 @@ public:
   int64_t columns() const { return layout.columns; }
   /// The rows of all parts, of which the last ones may not exist.
   int64_t allRows() const { return layout.parts * layout.rowsPerPart; }
+  /// Those of them that are encoded, in order: of parts for other ranks.
+  int64_t sentRows() const { return ownParts.others(layout.parts) * layout.rowsPerPart; }
+  int64_t sentRow(int64_t index) const {
+    return ownParts.other(index / layout.rowsPerPart) * layout.rowsPerPart +
+           index % layout.rowsPerPart;
+  }
   int64_t rowBytes() const { return layout.columns * byteSize(tensorType); }
 
-  /// Writes the headers, and zeros behind the rows of each part.
+  /// Writes the headers, and zeros behind the rows of each part, and in all of the rank's own
+  /// parts.
   void writeBorders() const;
-  /// Encodes a row from `from`, or writes zeros if it does not exist.
+  /// Encodes a row from `from`, or writes zeros if it does not exist; nothing in an own part.
   void encode(const CodecKernels &kernels, int64_t row, const std::byte *from) const;
 
   /// Whether every part that is read has a header of this payload. A part has the rows of its
@@ -49,6 +56,7 @@ private:
   }
 
   PayloadLayout layout; ///< of each sender
+  OwnParts ownParts;    ///< of encode
   CodecRow codec{};
   std::byte *payload = nullptr;
   std::vector<std::byte *> parts; ///< where they do not follow each other

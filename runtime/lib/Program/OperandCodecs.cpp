@@ -24,10 +24,11 @@ const program::OperandCodecT *codecOf(const program::KernelT &kernel, size_t ope
 }
 
 LibraryCall codecCall(const program::OperandCodecT &codec, int64_t rows, OperandType payload,
-                      std::optional<OperandType> own) {
+                      std::optional<OperandType> own, int64_t parts) {
   LibraryCall call;
   call.kernel = findLibraryKernel(codec.codec->name);
   call.integers = codec.codec->integers;
+  call.parts = parts;
   OperandType tensor;
   tensor.dtype = static_cast<DType>(codec.dtype);
   tensor.shape = codec.row_shape;
@@ -38,10 +39,8 @@ LibraryCall codecCall(const program::OperandCodecT &codec, int64_t rows, Operand
   call.operands.resize(call.kernel->operands.size());
   call.operands[codecRows(call)] = std::move(tensor);
   call.operands[codecPayload(call)] = std::move(payload);
-  if (own) {
+  if (own)
     call.operands[kOwnRows] = std::move(own);
-    call.parts = call.integers.back();
-  }
   return call;
 }
 
@@ -61,7 +60,7 @@ static Status verifyCodec(const program::Kernel &kernel, const program::OperandC
     return Status::error("expects ", expected, " integers of ", name, " and nothing else, got ",
                          integers);
   const bool hasOwn = codec.own() >= 0;
-  if (hasOwn != (call.axes() != nullptr) || (hasOwn && name != "decode_sum"))
+  if (hasOwn ? name != "decode_sum" || !call.axes() : call.axes() && !encodes)
     return Status::error("expects own rows and the axes of a group of decode_sum, or neither");
   if (hasOwn && (static_cast<uint32_t>(codec.own()) >= numOperands - kernel.num_outputs() ||
                  codecOf(kernel, static_cast<uint32_t>(codec.own()))))
@@ -113,9 +112,9 @@ const program::OperandCodec *codecOf(const program::Kernel &kernel, uint32_t ope
 }
 
 Status verifyPayload(const program::OperandCodec &codec, int64_t rows, const OperandType &view,
-                     std::optional<OperandType> own) {
+                     std::optional<OperandType> own, int64_t parts) {
   const std::unique_ptr<program::OperandCodecT> unpacked(codec.UnPack());
-  return codecCall(*unpacked, rows, view, std::move(own)).check();
+  return codecCall(*unpacked, rows, view, std::move(own), parts).check();
 }
 
 } // namespace braid::runtime

@@ -74,10 +74,13 @@ Status verifyLaunch(const program::Launch &op, const program::Program &program, 
       if (op.row_operand()->Get(i))
         return Status::error(role, ": expects a payload to be no row operand");
       std::optional<OperandType> own;
+      int64_t parts = 1;
+      if (codec->codec()->axes()) {
+        ASSIGN_OR_RETURN(parts, groupSize(*codec->codec()->axes(), mesh));
+      }
       if (codec->own() >= 0) {
         const auto place = static_cast<unsigned>(codec->own());
         own = taken[place];
-        ASSIGN_OR_RETURN(const int64_t parts, groupSize(*codec->codec()->axes(), mesh));
         const int64_t senders = *codec->codec()->integers()->rbegin();
         if (!op.row_operand()->Get(place))
           return Status::error(role, ": expects its own rows, ", roleOf(place),
@@ -86,7 +89,7 @@ Status verifyLaunch(const program::Launch &op, const program::Program &program, 
           return Status::error(role, ": expects a group of ", senders,
                                " ranks, as many as senders, got ", parts);
       }
-      RETURN_IF_ERROR(verifyPayload(*codec, op.rows(), view, std::move(own)).within(role));
+      RETURN_IF_ERROR(verifyPayload(*codec, op.rows(), view, std::move(own), parts).within(role));
       continue;
     }
     if (op.row_operand()->Get(i) && (view.rank() == 0 || view.shape[0] != op.rows()))

@@ -88,10 +88,10 @@ using ArgumentUses = std::map<uint32_t, ArgumentUse>;
 /// Checks the codecs of a kernel's operands.
 Status verifyCodecs(const program::Kernel &kernel);
 /// The codec of an operand of a verified kernel, or null; and whether a view is a payload of the
-/// rows of a launch.
+/// rows of a launch, for a codec whose group has `parts` ranks.
 const program::OperandCodec *codecOf(const program::Kernel &kernel, uint32_t operand);
 Status verifyPayload(const program::OperandCodec &codec, int64_t rows, const OperandType &view,
-                     std::optional<OperandType> own);
+                     std::optional<OperandType> own, int64_t parts);
 
 /// Checks one command on its own; `uses` collects its uses of arguments.
 class CommandVerifier {

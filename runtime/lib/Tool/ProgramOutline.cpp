@@ -254,13 +254,13 @@ private:
     }
   }
 
-  /// "int8:128", "sum of 4 int8:128", "sum of 3 int8:128 and own rows".
+  /// "int8:128", "int8:128 for others", "sum of 4 int8:128", "sum of 3 int8:128 and own rows".
   static std::string encodingOf(const fb::OperandCodecT &codec) {
     const std::vector<int64_t> &integers = codec.codec->integers;
     const Result<Encoding> encoding = Encoding::fromCode(static_cast<uint32_t>(integers.front()));
     const std::string name = encoding.ok() ? encoding->str() : "?";
     if (codec.codec->name != "decode_sum")
-      return name;
+      return name + (codec.codec->axes.empty() ? "" : " for others");
     const bool hasOwn = codec.own >= 0;
     return "sum of " + std::to_string(integers.back() - (hasOwn ? 1 : 0)) + " " + name +
            (hasOwn ? " and own rows" : "");

@@ -71,3 +71,38 @@ func.func @codec(%p: tensor<4x1216xi8>, %own: tensor<2x576xf32>) {
   %0 = nn.decode_sum %p own %own over <@mesh, {tp}> senders 4 as <"int8:128"> of f32 : tensor<4x1216xi8>, tensor<2x576xf32> -> tensor<2x576xf32>
   return
 }
+
+// -----
+
+func.func @codec(%x: tensor<7x576xf32>) {
+  // expected-error @+1 {{'nn.encode' op expects 'first' of 0 without 'over', got 1 [nn.codec_c6]}}
+  %0 = nn.encode %x first 1 as <"int8:128"> : tensor<7x576xf32> -> tensor<4x1216xi8>
+  return
+}
+
+// -----
+
+comm.mesh @mesh <tp = 4>
+func.func @codec(%x: tensor<7x576xf32>) {
+  // expected-error @+1 {{'nn.encode' op expects 'first' in [0, 4), got 4 [nn.codec_c6]}}
+  %0 = nn.encode %x over <@mesh, {tp}> first 4 as <"int8:128"> : tensor<7x576xf32> -> tensor<4x1216xi8>
+  return
+}
+
+// -----
+
+comm.mesh @mesh <tp = 1>
+func.func @codec(%x: tensor<7x576xf32>) {
+  // expected-error @+1 {{'nn.encode' op expects a group of at least 2 ranks, got 1 [nn.codec_c6]}}
+  %0 = nn.encode %x over <@mesh, {tp}> as <"int8:128"> : tensor<7x576xf32> -> tensor<4x1216xi8>
+  return
+}
+
+// -----
+
+comm.mesh @mesh <tp = 4>
+func.func @codec(%x: tensor<7x576xf32>) {
+  // expected-error @+1 {{'nn.encode' op unknown axis 'dp' in mesh 'mesh' [nn.codec_c6]}}
+  %0 = nn.encode %x over <@mesh, {dp}> as <"int8:128"> : tensor<7x576xf32> -> tensor<4x1216xi8>
+  return
+}

@@ -9,6 +9,10 @@ func.func @codec(%x: tensor<7x576xf32>, %h: tensor<2x3x4x64xbf16>) -> (tensor<7x
   // Rows of 5 * 4 + 576 bytes, 2 of them in each of 4 parts, 16 bytes before them and 8 after them.
   // CHECK: nn.encode %{{.*}} as <"int8:128"> : tensor<7x576xf32> -> tensor<4x1216xi8>
   %p = nn.encode %x as <"int8:128"> : tensor<7x576xf32> -> tensor<4x1216xi8>
+  // CHECK: nn.encode %{{.*}} over <@mesh, {tp}> as <"int8:128"> : tensor<7x576xf32> -> tensor<4x1216xi8>
+  %others = nn.encode %x over <@mesh, {tp}> first 0 as <"int8:128"> : tensor<7x576xf32> -> tensor<4x1216xi8>
+  // CHECK: nn.encode %{{.*}} over <@mesh, {tp}> first 3 as <"int8:128"> : tensor<7x576xf32> -> tensor<4x1216xi8>
+  %from = nn.encode %x over <@mesh, {tp}> first 3 as <"int8:128"> : tensor<7x576xf32> -> tensor<4x1216xi8>
   // CHECK: nn.decode %{{.*}} as <"int8:128"> of f32 : tensor<4x1216xi8> -> tensor<7x576xf32>
   %y = nn.decode %p as <"int8:128"> of f32 : tensor<4x1216xi8> -> tensor<7x576xf32>
   // CHECK: nn.decode_sum %{{.*}} senders 4 as <"int8:128"> of f32 : tensor<4x1216xi8> -> tensor<2x576xf32>

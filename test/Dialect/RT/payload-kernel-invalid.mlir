@@ -144,3 +144,26 @@ comm.mesh @mesh <tp = 2>
 rt.kernel @kernel_c13_group(%x: tensor<?x64xf32> {rt.payload = #rt.payload<"int8:128" of f32 senders 4 own 1 over <@mesh, {tp}>>}, %o: tensor<?x64xf32>) -> tensor<?x64xf32> {
   rt.yield %x : tensor<?x64xf32>
 }
+
+// -----
+
+// expected-error @below {{expects 'first' of at least 0 and beside 'over' only [rt.payload_c5]}}
+rt.kernel @payload_c5(%x: tensor<?x64xf32>) -> (tensor<?x64xf32> {rt.payload = #rt.payload<"int8:64" of f32 first 1>}) {
+  rt.yield %x : tensor<?x64xf32>
+}
+
+// -----
+
+comm.mesh @mesh <tp = 2>
+// expected-error @below {{expects 'over' without 'own' on results only, got argument 0 with #rt.payload<"int8:64" of f32 over <@mesh, {tp}>> [rt.kernel_c13]}}
+rt.kernel @kernel_c13_over(%x: tensor<?x64xf32> {rt.payload = #rt.payload<"int8:64" of f32 over <@mesh, {tp}>>}) -> tensor<?x64xf32> {
+  rt.yield %x : tensor<?x64xf32>
+}
+
+// -----
+
+comm.mesh @mesh <tp = 2>
+// expected-error @below {{expects a group of at least 3 ranks, got 2 [rt.kernel_c13]}}
+rt.kernel @kernel_c13_first(%x: tensor<?x64xf32>) -> (tensor<?x64xf32> {rt.payload = #rt.payload<"int8:64" of f32 over <@mesh, {tp}> first 2>}) {
+  rt.yield %x : tensor<?x64xf32>
+}

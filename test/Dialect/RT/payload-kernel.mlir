@@ -21,6 +21,16 @@ rt.kernel @own(%x: tensor<?x64xf32> {rt.payload = #rt.payload<"int8:128" of bf16
   rt.yield %x : tensor<?x64xf32>
 }
 
+// What a rank would send to itself is not encoded.
+// CHECK: rt.kernel @others(%{{.*}}: tensor<?x64xf32>) -> (tensor<?x64xf32> {rt.payload = #rt.payload<"int8:64" of f32 over <@mesh, {tp}>>}) {
+rt.kernel @others(%x: tensor<?x64xf32>) -> (tensor<?x64xf32> {rt.payload = #rt.payload<"int8:64" of f32 over <@mesh, {tp}> first 0>}) {
+  rt.yield %x : tensor<?x64xf32>
+}
+// CHECK: rt.kernel @piece(%{{.*}}: tensor<?x64xf32>) -> (tensor<?x64xf32> {rt.payload = #rt.payload<"int8:64" of f32 over <@mesh, {tp}> first 3>}) {
+rt.kernel @piece(%x: tensor<?x64xf32>) -> (tensor<?x64xf32> {rt.payload = #rt.payload<"int8:64" of f32 over <@mesh, {tp}> first 3>}) {
+  rt.yield %x : tensor<?x64xf32>
+}
+
 // Payloads have any number of parts, and rows that the kernel has no operand for.
 // CHECK-LABEL: func.func @launches
 func.func @launches(%p: tensor<8x320xi8>, %q: tensor<4x2x64xi8>, %c: tensor<2x1x784xi8>) {

@@ -14,10 +14,10 @@
 // CHECK:        braid::codec::encode<braid::codec::Encoding<braid::codec::E4m3, 8, braid::codec::Form::scaled, braid::codec::Scale::bf16, 64, 32, true>, braid::bf16>(a);
 // CHECK:      braid_encode_int8_128_of_f32(
 // CHECK-NOT:  __global__
-// The first scalar is the code of the encoding (braid/Base/Encoding.h).
-rt.kernel @encode(tensor<7x576xf32>) -> tensor<4x1216xi8> attributes {library = "encode", scalars = [2097266]}
-rt.kernel @encode_fewer(tensor<3x128xf32>) -> tensor<1x416xi8> attributes {library = "encode", scalars = [2097266]}
-rt.kernel @encode_rotated(tensor<1x64xbf16>) -> tensor<1x96xi8> attributes {library = "encode", scalars = [1094771]}
+// The first scalar is the code of the encoding (braid/Base/Encoding.h); the second of an encode, the position of the first part's receiver.
+rt.kernel @encode(tensor<7x576xf32>) -> tensor<4x1216xi8> attributes {library = "encode", scalars = [2097266, 0]}
+rt.kernel @encode_fewer(tensor<3x128xf32>) -> tensor<1x416xi8> attributes {library = "encode", scalars = [2097266, 0]}
+rt.kernel @encode_rotated(tensor<1x64xbf16>) -> tensor<1x96xi8> attributes {library = "encode", scalars = [1094771, 0]}
 rt.kernel @decode(tensor<4x1216xi8>) -> tensor<7x576xf32> attributes {library = "decode", scalars = [2097266, 0, 0]}
 rt.kernel @decode_sum(tensor<4x1216xi8>) -> tensor<2x576xbf16> attributes {library = "decode_sum", scalars = [2097266, 0, 4]}
 rt.kernel @decode_sum_of_two(tensor<4x1216xi8>) -> tensor<4x576xf32> attributes {library = "decode_sum", scalars = [2097266, 0, 2]}

@@ -69,8 +69,10 @@ std::string accessesOf(const std::string &name, const library::Codec &a, bool de
   return payloadAccesses(name, a, decodes, accesses);
 }
 
-std::vector<float> rowAt(const library::Codec &a, DType type, int64_t row) {
-  const auto *from = static_cast<const unsigned char *>(a.tensor) + row * a.rowBytes;
+/// A row of a tensor in memory, whose rows are `rowBytes` from each other.
+std::vector<float> rowAt(const library::Codec &a, const void *tensor, int64_t rowBytes, DType type,
+                         int64_t row) {
+  const auto *from = static_cast<const unsigned char *>(tensor) + row * rowBytes;
   std::vector<float> x(a.columns);
   for (size_t i = 0; i < x.size(); ++i)
     if (type == DType::f32) {
@@ -104,16 +106,23 @@ void encode(const library::Codec &a, const Kind &kind) {
   for (int64_t part = 0; part < a.parts; ++part) {
     unsigned char *to = partOf(a, part);
     std::memset(to, 0, static_cast<size_t>(a.partBytes));
+    if (a.ranks > 1 && part % a.ranks == a.ownParts)
+      continue;
     uint32_t header[4];
     std::memcpy(header, a.header, sizeof header);
     header[2] = static_cast<uint32_t>(std::clamp<int64_t>(a.rows - part * perPart, 0, perPart));
     std::memcpy(to, header, sizeof header);
     for (int64_t row = 0; row < header[2]; ++row) {
       const std::vector<uint8_t> bytes =
-          reference.encode(rowAt(a, kind.type, part * perPart + row));
+          reference.encode(rowAt(a, a.tensor, a.rowBytes, kind.type, part * perPart + row));
       std::memcpy(to + sizeof header + row * a.payloadRowBytes, bytes.data(), bytes.size());
     }
   }
+}
+
+/// Whether the rank is the sender, whose rows are in memory as they were.
+bool isOwn(const library::Codec &a, int64_t sender) {
+  return a.own && sender == int64_t(a.ownSender);
 }
 
 /// The first part whose header is not what is expected; -1: none.
@@ -121,8 +130,10 @@ int64_t wrongPart(const library::Codec &a, uint32_t header[4], uint32_t &first) 
   const int64_t perPart = a.rowsPerPart.divisor;
   for (int64_t i = 0; i < int64_t(a.parts) * a.senders; ++i) {
     const int64_t part = i % a.parts;
+    if (isOwn(a, i / a.parts))
+      continue;
     std::memcpy(header, partOf(a, i), 16);
-    std::memcpy(&first, partOf(a, part) + 8, 4);
+    std::memcpy(&first, partOf(a, part + (isOwn(a, 0) ? a.parts : 0)) + 8, 4);
     if (a.mayBeAbsent && std::all_of(header, header + 4, [](uint32_t word) { return word == 0; }))
       continue;
     const auto exist =
@@ -170,9 +181,10 @@ void decode(const library::Codec &a, const Kind &kind) {
       const unsigned char *from =
           partOf(a, sender * a.parts + row / perPart) + 16 + row % perPart * a.payloadRowBytes;
       const std::vector<uint8_t> bytes(from, from + a.payloadRowBytes);
-      if (!checkSpikes(a, kind, bytes, row))
+      if (!isOwn(a, sender) && !checkSpikes(a, kind, bytes, row))
         return;
-      std::vector<float> y = reference.decode(bytes);
+      std::vector<float> y = isOwn(a, sender) ? rowAt(a, a.own, a.ownRowBytes, kind.type, row)
+                                              : reference.decode(bytes);
       for (size_t i = 0; i < sum.size(); ++i)
         y[i] = sum[i] + y[i];
       sum = std::move(y);
@@ -210,6 +222,10 @@ std::string payloadAccesses(const std::string &name, const library::Codec &a, bo
             sizeof *a.partsAt);
   else
     addRows(accesses, !decodes, a.payload, {parts, a.partBytes}, {a.partStride, 1}, 1);
+  if (decodes && a.own) {
+    const int64_t size = runtime::byteSize(kind.type);
+    addRows(accesses, false, a.own, {a.rows, a.columns}, {a.ownRowBytes, size}, size);
+  }
   if (decodes)
     addRows(accesses, true, a.fault, {1}, {sizeof(library::Fault)}, sizeof(library::Fault));
   return {};

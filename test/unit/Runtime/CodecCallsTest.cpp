@@ -67,9 +67,14 @@ struct Case {
     return {reinterpret_cast<std::byte *>(data.data()), type, shape, strides};
   }
   Tensor parts() { return bytesAsTensor(payload, {layout.parts, layout.partBytes}, partStride()); }
-  Status encode(int64_t threads = 1) {
+  /// With a group of `ranks`, at position `self` of which this rank is, parts are for it from
+  /// `first` on.
+  Status encode(int64_t threads = 1, int64_t ranks = 1, int64_t self = 0, int64_t first = 0) {
     const Tensor in = tensor(), out = parts();
-    return run(call("encode", {&in, &out}, {encoding.code()}), threads, vectorKernels());
+    LibraryArguments a = call("encode", {&in, &out}, {encoding.code(), first});
+    a.parts = ranks;
+    a.part = self;
+    return run(a, threads, vectorKernels());
   }
 
   Encoding encoding;
@@ -171,6 +176,37 @@ TEST(CodecCalls, EqualTheDefinition) {
   checkCalls("int5:8192", f32, {3, 8192 + 9}, 3, 1, 2);
 }
 
+/// What a rank would send to itself is zeros, and the other parts are as without a group, on any
+/// number of threads.
+TEST(CodecCalls, EncodeForOthers) {
+  std::mt19937 random(37);
+  for (int64_t ranks : {2, 3, 4})
+    for (int64_t parts : {1, 2, 4, 7, 12})
+      for (int64_t rows : {int64_t(1), parts, 2 * parts, 5 * parts - 3})
+        for (int64_t first = 0; first < ranks; ++first)
+          for (int64_t self = 0; self < ranks; ++self) {
+            // Large enough for three threads.
+            const int64_t columns = first == 0 && self == 0 ? (int64_t(1) << 18) / rows + 32 : 40;
+            Case c("int8:32", f32, {std::max<int64_t>(rows, 1), columns}, parts, 1, random);
+            ASSERT_OK(c.encode());
+            std::vector<uint8_t> expected = c.payload;
+            for (int64_t part = 0; part < parts; ++part)
+              if ((first + part) % ranks == self)
+                std::fill_n(expected.data() + part * c.partStride(), c.layout.partBytes, 0);
+            std::fill(c.payload.begin(), c.payload.end(), 0xEE);
+            for (int64_t part = 0; part < parts; ++part) // what is between parts is kept
+              std::copy_n(expected.data() + part * c.partStride() + c.layout.partBytes, 4,
+                          c.payload.data() + part * c.partStride() + c.layout.partBytes);
+            ASSERT_OK(c.encode(3, ranks, self, first));
+            ASSERT_TRUE(c.payload == expected) << "rank " << self << " of " << ranks << ", " << rows
+                                               << " rows in " << parts << " parts from " << first;
+          }
+  Case c("int8:32", f32, {4, 40}, 4, 0, random);
+  EXPECT_ERROR(c.encode(1, 2, 0, 2), "expects first in [0, 2), got 2");
+  EXPECT_ERROR(c.encode(1, 1, 0, 1), "expects first in [0, 1), got 1");
+  EXPECT_ERROR(c.encode(1, 2, 0, -1), "expects first in [0, 2), got -1");
+}
+
 TEST(CodecCalls, LargeTensors) {
   for (int64_t columns : {(int64_t(1) << 22) + 3, int64_t(4096)}) {
     const int64_t rows = columns == 4096 ? 1024 : 1;
@@ -188,7 +224,7 @@ TEST(CodecCalls, LargeTensors) {
       const Tensor in{reinterpret_cast<std::byte *>(x.data()), f32, shape, {columns, 1}},
           out{reinterpret_cast<std::byte *>(y.data()), f32, shape, {columns, 1}},
           bytes = bytesAsTensor(payload, {1, layout.partBytes}, layout.partBytes);
-      ASSERT_OK(run(call("encode", {&in, &bytes}, {e.code()}), 2, vectorKernels()));
+      ASSERT_OK(run(call("encode", {&in, &bytes}, {e.code(), 0}), 2, vectorKernels()));
       ASSERT_OK(run(call("decode", {&bytes, &out}, {e.code(), 0, 0}), 2, vectorKernels()));
       double worst = 0;
       for (size_t i = 0; i < x.size(); ++i)
@@ -200,7 +236,7 @@ TEST(CodecCalls, LargeTensors) {
         std::vector<float> z(y.size());
         const Tensor to = bytesAsTensor(other, {1, layout.partBytes}, layout.partBytes),
                      back{reinterpret_cast<std::byte *>(z.data()), f32, shape, {columns, 1}};
-        ASSERT_OK(run(call("encode", {&in, &to}, {e.code()}), 1, *kernels));
+        ASSERT_OK(run(call("encode", {&in, &to}, {e.code(), 0}), 1, *kernels));
         EXPECT_TRUE(other == payload) << kernels->isa;
         ASSERT_OK(run(call("decode", {&bytes, &back}, {e.code(), 0, 0}), 1, *kernels));
         EXPECT_TRUE(z == y) << kernels->isa;
@@ -214,7 +250,7 @@ TEST(CodecCalls, RefuseWhatTheyCannotWalk) {
   Case c("int8:32", f32, {2, 3, 32}, 1, 0, random);
   Tensor in = c.tensor(), payload = c.parts();
   auto encode = [&] {
-    return run(call("encode", {&in, &payload}, {c.encoding.code()}), 1, vectorKernels());
+    return run(call("encode", {&in, &payload}, {c.encoding.code(), 0}), 1, vectorKernels());
   };
   EXPECT_OK(encode());
   in.strides[2] = 2;

@@ -84,6 +84,8 @@ struct CodecCase {
   int64_t senders = 0; ///< of a sum; 0: of a decode
   int64_t parts = 1;   ///< of each sender
   int64_t outParts = 1;
+  /// The group that z is encoded for, the rank, and who gets the first part.
+  int64_t outRanks = 1, outSelf = 0, outFirst = 0;
   std::vector<int64_t> shape; ///< of the kernel: rows, and perhaps inner rows, and columns
   int64_t gap = 0;
   Input input = Input::normal;
@@ -122,7 +124,7 @@ struct Operands {
       Tensor part = payload->tensor;
       part.shape[0] = c.parts;
       part.data += sender * c.parts * part.strides[0];
-      EXPECT_OK(runLibrary(call("encode", {&whole.tensor, &part}, {c.in.code()}), bench));
+      EXPECT_OK(runLibrary(call("encode", {&whole.tensor, &part}, {c.in.code(), 0}), bench));
     }
     for (Buffer *buffer : {&r, &w})
       for (size_t i = 0; i < buffer->bytes.size() / 4; ++i)
@@ -142,7 +144,10 @@ struct Operands {
     return a;
   }
   LibraryArguments encodeFrom(const Tensor &z, const Tensor &to) const {
-    return call("encode", {&z, &to}, {c.out.code()});
+    LibraryArguments a = call("encode", {&z, &to}, {c.out.code(), c.outFirst});
+    a.parts = c.outRanks;
+    a.part = c.outSelf;
+    return a;
   }
   std::vector<int64_t> outShape() const { return {c.outParts, outLayout.partBytes}; }
   KernelFunction function() const { return c.shape.size() == 3 ? addNorm<3> : addNorm<2>; }
@@ -186,7 +191,8 @@ void compare(const CodecCase &c, std::mt19937 &random, int64_t threads,
   SCOPED_TRACE(::testing::Message()
                << c.in.str() << " of " << name(c.encoded) << " to " << c.out.str() << ", "
                << shapeString(c.shape) << ", senders " << c.senders << ", parts " << c.parts
-               << " and " << c.outParts << ", own " << c.self << ", gap " << c.gap << ", input "
+               << " and " << c.outParts << " for rank " << c.outSelf << " of " << c.outRanks
+               << " from " << c.outFirst << ", own " << c.self << ", gap " << c.gap << ", input "
                << static_cast<int>(c.input) << ", " << threads << " threads, " << kernels.isa);
   Operands o(c, random);
   Buffer apart(f32, c.shape, c.gap), fused(f32, c.shape, c.gap);
@@ -218,6 +224,9 @@ TEST(CodecLaunch, GivesTheBitsOfSeparateLaunches) {
     c.self = std::min(c.self, c.senders - 1);
     c.parts = std::array{1, 2, 4}[turn / 5 % 3];
     c.outParts = std::array{1, 4, 3}[turn / 7 % 3];
+    c.outRanks = std::array{1, 2, 3, 4}[turn / 2 % 4];
+    c.outSelf = static_cast<int64_t>(turn) % c.outRanks;
+    c.outFirst = static_cast<int64_t>(turn / 11) % c.outRanks;
     c.shape = {rows[random() % 5], columns[random() % 6]};
     if (turn % 4 == 3)
       c.shape.insert(c.shape.begin() + 1, 3);
@@ -240,7 +249,8 @@ TEST(CodecLaunch, RunsInBlocks) {
   c.out = *Encoding::parse("int4:128+spikes");
   c.senders = 4;
   c.self = 1;
-  c.outParts = 4;
+  c.outParts = c.outRanks = 4;
+  c.outSelf = 2;
   for (const std::vector<int64_t> &shape :
        {std::vector<int64_t>{101, 768}, {37, 2048}, {1, 20000}, {5, 20000}})
     for (int64_t threads : {1, 3}) {

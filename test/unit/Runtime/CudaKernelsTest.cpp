@@ -58,7 +58,7 @@ TEST(CudaLaunchTable, HasCodecs) {
   CudaOperand &y = table.kernels[0].operands[2];
   y.codec = "braid_encode_int8_128_of_f32";
   EXPECT_EQ(y.numStrides(), 0u);
-  EXPECT_EQ(table.kernels[0].parameterBytes(), (std::vector<size_t>{8, 8, 8, 8, 184, 4}));
+  EXPECT_EQ(table.kernels[0].parameterBytes(), (std::vector<size_t>{8, 8, 8, 8, 192, 4}));
   Result<CudaLaunchTable> read = CudaLaunchTable::fromJson(table.toJson());
   ASSERT_OK(read);
   EXPECT_EQ(read->kernels[0].operands[2].codec, y.codec);

@@ -61,7 +61,8 @@ EncodableCollective collectiveOf(CollectiveKind kind, int64_t ranks,
 
 EncodingPair pairOf(const char *text) { return *EncodingPair::parse(text); }
 
-/// "encode 8x384; decode_sum 4x384"
+/// "encode 8x384 for 2; decode_sum 4x384": how many ranks the parts are for, of which one is the
+/// rank.
 std::string codecsOf(const EncodedSteps &steps) {
   std::string text;
   for (const LibraryCall &call : steps.codecs) {
@@ -69,6 +70,8 @@ std::string codecsOf(const EncodedSteps &steps) {
     const auto &shape = call[braid::runtime::codecRows(call)].shape;
     text += (text.empty() ? "" : "; ") + std::string(call.kernel->name) + " " +
             std::to_string(shape[0]) + "x" + std::to_string(shape[1]);
+    if (std::string(call.kernel->name) == "encode" && call.parts > 1)
+      text += " for " + std::to_string(call.parts);
   }
   return text;
 }
@@ -106,7 +109,7 @@ template <typename T> T got(braid::runtime::Result<T> result) {
 TEST(EncodedSteps, OfAnAllReduce) {
   const EncodedSteps steps =
       stepsOf(collectiveOf(CollectiveKind::allReduce, 2, {2, 4, 384}), "int4:128/int8:128");
-  EXPECT_EQ(codecsOf(steps), "encode 8x384; decode_sum 4x384; encode 4x384; decode 8x384");
+  EXPECT_EQ(codecsOf(steps), "encode 8x384 for 2; decode_sum 4x384; encode 4x384; decode 8x384");
   EXPECT_EQ(exchangesOf(steps), "all_to_all 832; all_gather 1600");
   EXPECT_EQ(steps.payloadBytes, 2 * 832 + 1600);
   EXPECT_EQ(steps.chunks, 1);
@@ -115,9 +118,9 @@ TEST(EncodedSteps, OfAnAllReduce) {
 // One row over 4 ranks is cut into pieces of whole groups; if it has none, it is padded.
 TEST(EncodedSteps, OfRowsThatDoNotDivide) {
   EXPECT_EQ(codecsOf(stepsOf(collectiveOf(CollectiveKind::allReduce, 4, {1, 4096}), "int8:128")),
-            "encode 4x1024; decode_sum 1x1024; encode 1x1024; decode 4x1024");
+            "encode 4x1024 for 4; decode_sum 1x1024; encode 1x1024; decode 4x1024");
   EXPECT_EQ(codecsOf(stepsOf(collectiveOf(CollectiveKind::allReduce, 4, {1, 100}), "int8:128")),
-            "encode 1x100; decode_sum 1x100; encode 1x100; decode 1x100");
+            "encode 1x100 for 4; decode_sum 1x100; encode 1x100; decode 1x100");
 }
 
 TEST(EncodedSteps, InChunks) {
@@ -148,7 +151,8 @@ TEST(EncodedSteps, OfOtherCollectivesInChunks) {
   // Rows of 132 bytes behind 16 in each part, in multiples of 16. The piece of each rank has a
   // codec of its own,
   EXPECT_EQ(of(CollectiveKind::reduceScatter, {4, 128}, 0, 0, 144),
-            "encode 1x128; encode 1x128; decode_sum 1x128; encode 1x128; encode 1x128; "
+            "encode 1x128 for 2; encode 1x128 for 2; decode_sum 1x128; encode 1x128 for 2; encode "
+            "1x128 for 2; "
             "decode_sum 1x128 | all_to_all 160; all_to_all 160");
   EXPECT_EQ(of(CollectiveKind::allGather, {2, 128}, 0, 0, 144),
             "encode 1x128; decode 1x128; decode 1x128; encode 1x128; decode 1x128; decode 1x128 | "
@@ -223,9 +227,9 @@ TEST(EncodedSteps, OfOtherCollectives) {
   };
   // Rows of 132 bytes behind 16, in multiples of 16.
   EXPECT_EQ(of(CollectiveKind::reduceScatter, {4, 128}, 0),
-            "encode 4x128; decode_sum 2x128 | all_to_all 288");
+            "encode 4x128 for 2; decode_sum 2x128 | all_to_all 288");
   EXPECT_EQ(of(CollectiveKind::reduceScatter, {4, 256}, 1),
-            "encode 8x128; decode_sum 4x128 | all_to_all 640");
+            "encode 8x128 for 2; decode_sum 4x128 | all_to_all 640");
   EXPECT_EQ(of(CollectiveKind::allGather, {4, 128}, 0),
             "encode 4x128; decode 8x128 | all_gather 544");
   EXPECT_EQ(of(CollectiveKind::allGather, {4, 128}, 1),
@@ -254,9 +258,9 @@ TEST(EncodedTime, OverALink) {
   const EncodedTime time = got(times.encoded(c, pairOf("int8:128")));
   EXPECT_EQ(time.payloadBytes, 3 * (32 * 32 * 132 + 16));
   EXPECT_CLOSE(time.exchangeSeconds, 2 * (1e-4 + (32 * 32 * 132 + 16) / 1.25e8));
-  // Encode all, decode two halves in a sum, encode the sum, decode all.
+  // Encode what the other rank adds, decode two halves in a sum, encode the sum, decode all.
   const double all = 64 * 4096, half = 32 * 4096;
-  EXPECT_CLOSE(time.codecSeconds, all / 1e9 + half * (1 / 2e9 + 1 / 4e9) + half / 1e9 + all / 2e9);
+  EXPECT_CLOSE(time.codecSeconds, half / 1e9 + half * (1 / 2e9 + 1 / 4e9) + half / 1e9 + all / 2e9);
   EXPECT_CLOSE(time.seconds, time.codecSeconds + time.exchangeSeconds);
   EXPECT_TRUE(EncodedTimes::isWorthwhile(got(times.plain(c)), time.seconds));
 }
@@ -373,12 +377,13 @@ TEST(EncodedTime, OfChunksOfMoreThanCachesHave) {
   };
   // 262144 elements are as many as were measured: their rates count.
   const double all = 64 * 4096, half = 32 * 4096;
-  const double measured = all / 1e9 + half * (1 / 2e9 + 1 / 4e9) + half / 1e9 + all / 2e9;
+  const double measured = half / 1e9 + half * (1 / 2e9 + 1 / 4e9) + half / 1e9 + all / 2e9;
   EXPECT_CLOSE(codecSeconds(64 * 4096, {1 << 15, 4}), measured);
-  // Encode and decode: 4 bytes of an element and 1.031; decode_sum: a payload of two ranks, the own
-  // rows, and the sum.
+  // Encode and decode: 4 bytes of an element and 1.031, but the first one reads a half; decode_sum:
+  // a payload of two ranks, the own rows, and the sum.
   const double payload = 132.0 / 128;
-  const double traffic = 2 * all * (4 + payload) + half * (2 * payload + 8) + half * (4 + payload);
+  const double traffic =
+      (half + all) * 4 + 2 * all * payload + half * (2 * payload + 8) + half * (4 + payload);
   for (int64_t chunks : {1, 4})
     EXPECT_NEAR(codecSeconds(64 * 4096 - 1, {1 << 15, chunks}), traffic / 1e8,
                 1e-3 * traffic / 1e8);

@@ -119,8 +119,11 @@ struct PositionIdsLaunch {
 /// `code` is Encoding::code, `type` the DType of the tensor that was encoded.
 struct EncodeLaunch {
   ViewPtr input, payload;
-  int64_t code = 0;
-  LibraryLaunch launch() { return {"encode", viewsOf(input, payload), {code}}; }
+  int64_t code = 0, first = 0;
+  AxisRefs axes;
+  LibraryLaunch launch() {
+    return {"encode", viewsOf(input, payload), {code, first}, {}, std::move(axes)};
+  }
 };
 struct DecodeLaunch {
   ViewPtr payload, out;

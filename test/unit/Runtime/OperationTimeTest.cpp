@@ -73,7 +73,7 @@ LibraryCall codec(const char *kernel, const char *encodingText, int64_t rows, in
   call.integers = {encoding.code(), 0, senders};
   if (std::string(kernel) == "encode") {
     std::swap(call.operands[0], call.operands[1]);
-    call.integers.resize(1);
+    call.integers = {encoding.code(), 0};
   } else if (senders != 0) {
     call.operands.insert(call.operands.begin() + 1, std::nullopt);
   }
@@ -201,6 +201,20 @@ TEST(OperationTime, OfCodecsBeyondMeasuredSizes) {
                kCommand + 1e6 / 1.25e8);
   machine.compute[0].memory.clear();
   EXPECT_CLOSE(seconds(OperationTimes(machine, {1, 1}).ofLibrary(large)), kCommand + 1e6 / 5e8);
+}
+
+// What a rank would send to itself is not encoded: neither computed nor read.
+TEST(OperationTime, OfAnEncodeForOthers) {
+  Machine machine = sampleMachine();
+  LibraryCall call = codec("encode", "int8:128", 100, 1000);
+  call.parts = 4;
+  EXPECT_CLOSE(seconds(OperationTimes(machine, {1, 1}).ofLibrary(call)),
+               kCommand + 0.75 * 1e5 / 5e8);
+  EXPECT_CLOSE(call.kernel->flops(call), 0.75 * 6e5);
+  LibraryCall large = codec("encode", "int8:128", 1000, 1000);
+  const double payload = bytesOf(large) - 4e6;
+  large.parts = 4;
+  EXPECT_CLOSE(bytesOf(large), 3e6 + payload);
 }
 
 TEST(OperationTime, OfCodecsAtMeasuredSizes) {

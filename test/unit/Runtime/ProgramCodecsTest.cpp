@@ -126,4 +126,36 @@ TEST(Program, RefusesBadOwnRows) {
                operand + "own: expects f32, got f16");
 }
 
+/// A program whose generated kernel encodes its output for the ranks of a group.
+TEST(Program, RefusesBadEncodesForOthers) {
+  using K = program::KernelT;
+  auto verifyEncode = [](const std::function<void(K &)> &change) {
+    return verifyAfter([&](ProgramT &p) {
+      auto codec = std::make_unique<program::OperandCodecT>();
+      codec->operand = 1;
+      codec->codec = std::make_unique<program::LibraryCallT>();
+      codec->codec->name = "encode";
+      codec->codec->integers = {Encoding::parse("int8:32")->code(), 1};
+      codec->codec->axes = tensorParallel();
+      codec->row_shape = {8};
+      program::KernelT &kernel = *p.kernels[0];
+      kernel.codecs.push_back(std::move(codec));
+      launch(p).operands[1] = symmetric(0, {1, 48});
+      launch(p).operands[1]->dtype = Type::i8;
+      launch(p).row_operand[1] = false;
+      change(kernel);
+    });
+  };
+  // The launch is right; what it writes is no longer the program's result.
+  EXPECT_ERROR(verifyEncode([](K &) {}), "entry 'main': result 'y' is never written");
+  const std::string operand = launchPlace() + "operand 1: ",
+                    codec = "kernel 'gelu': codec of operand 1: ";
+  EXPECT_ERROR(verifyEncode([](K &k) { k.codecs[0]->codec->integers[1] = 2; }),
+               operand + "expects first in [0, 2), got 2");
+  EXPECT_ERROR(verifyEncode([](K &k) { k.codecs[0]->codec->axes.clear(); }),
+               operand + "expects first in [0, 1), got 1");
+  EXPECT_ERROR(verifyEncode([](K &k) { k.codecs[0]->own = 0; }),
+               codec + "expects own rows and the axes of a group of decode_sum, or neither");
+}
+
 } // namespace

@@ -250,9 +250,9 @@ TEST(Program, RefusesBadCallsOfTheLibrary) {
 
 /// The format's version is checked before anything else is read.
 TEST(Program, RefusesOtherVersions) {
-  for (uint32_t version : {1u, 2u, 3u, 4u, 5u, 7u})
+  for (uint32_t version : {1u, 2u, 3u, 4u, 5u, 6u, 8u})
     EXPECT_ERROR(verifyAfter([&](ProgramT &p) { p.version = version; }),
-                 "expects program version 6, got " + std::to_string(version) +
+                 "expects program version 7, got " + std::to_string(version) +
                      " (compile the model with this version of Braid)");
 }
 

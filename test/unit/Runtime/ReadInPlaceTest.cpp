@@ -81,7 +81,7 @@ public:
                         static_cast<uint64_t>(parts * partBytes())));
   }
   void encode(ProcedureBuilder &main, uint32_t from, const V &to) {
-    LibraryLaunch launch{"encode", {}, {encoding().code()}};
+    LibraryLaunch launch{"encode", {}, {encoding().code(), 0}};
     launch.operands.push_back(argument(from, f32, {1, kColumns}).build());
     launch.operands.push_back(to.build());
     main.compute("encode", launchIn(b.program, std::move(launch)));

@@ -116,6 +116,29 @@ struct LibraryCall {
 /// what this rank adds is that and no payload. With `absent`, decode takes a part whose header is
 /// zeros for zeros.
 Result<PayloadLayout> payloadLayout(const LibraryCall &call);
+/// Of the payload that a call of encode with a group makes, the parts that the rank would send to
+/// itself: part i is for position (first + i) mod ranks. They are zeros, as nothing reads them.
+struct OwnParts {
+  int64_t ranks = 1;  ///< 1: no group, so that there are none
+  int64_t offset = 0; ///< of the first one
+
+  /// `self`: the rank's position in its group.
+  static OwnParts of(const LibraryCall &encode, int64_t self);
+
+  bool has(int64_t part) const { return ranks > 1 && part % ranks == offset; }
+  /// How many of `parts` parts are for other ranks, and the index-th of them.
+  int64_t others(int64_t parts) const {
+    return ranks == 1 || parts <= offset ? parts : parts - 1 - (parts - 1 - offset) / ranks;
+  }
+  int64_t other(int64_t index) const {
+    if (ranks == 1)
+      return index;
+    const int64_t before = index % (ranks - 1);
+    return index / (ranks - 1) * ranks + before + (before >= offset ? 1 : 0);
+  }
+};
+/// The share of its rows that a call of encode encodes, in the mean of the ranks of its group.
+double encodedShare(const LibraryCall &encode);
 /// The operands of such a call that have the rows and their payload.
 size_t codecRows(const LibraryCall &call);
 size_t codecPayload(const LibraryCall &call);

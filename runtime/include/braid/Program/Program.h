@@ -45,7 +45,7 @@ struct QueueInfo {
 std::vector<QueueInfo> queuesOf(const program::ProgramT &program);
 
 /// The program version that this version of Braid writes and reads.
-constexpr uint32_t kProgramVersion = 6;
+constexpr uint32_t kProgramVersion = 7;
 
 /// Limits of a verified program. There is one compute queue, and at most one for copies.
 constexpr size_t kMaxCommunicationQueues = 8, kMaxQueues = kMaxCommunicationQueues + 2;
@@ -84,10 +84,10 @@ const LibraryKernel *libraryKernelOf(const program::KernelT &kernel);
 /// The codec of an operand of a generated kernel; null where launches do not encode it.
 const program::OperandCodecT *codecOf(const program::KernelT &kernel, size_t operand);
 /// The call of a codec between a payload and the rows of a launch, which have no address. `own` is
-/// the view of the operand that the codec has as its own rows, if it does. The call was not
-/// checked, unless the program was verified.
+/// the view of the operand that the codec has as its own rows, if it does, and `parts` the size of
+/// its group, or 1. The call was not checked, unless the program was verified.
 LibraryCall codecCall(const program::OperandCodecT &codec, int64_t rows, OperandType payload,
-                      std::optional<OperandType> own);
+                      std::optional<OperandType> own, int64_t parts);
 /// The names of a kernel's operands in messages, in order.
 std::vector<std::string> operandNames(const program::KernelT &kernel);
 std::vector<AxisRef> axesOf(const std::vector<std::unique_ptr<program::AxisRefT>> &axes);

@@ -25,6 +25,8 @@ template <class E, class T> __device__ __forceinline__ void encode(const Codec &
     return;
   const Place p = place_of(a, quotient(warp, a.warpsPerRow));
   const unsigned item = warp - p.row * a.warpsPerRow.divisor;
+  if (is_own_part(a, p.part)) // whole blocks of nvfp4
+    return clear_row(a, p, item * 32 + unsigned(lane()), a.warpsPerRow.divisor * 32);
   const T *row =
       p.row < a.rows
           ? reinterpret_cast<const T *>(static_cast<const char *>(a.tensor) + p.row * a.rowBytes)

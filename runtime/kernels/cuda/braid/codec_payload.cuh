@@ -407,6 +407,28 @@ __device__ __forceinline__ void frame_part(const Codec &a, const Place &p, bool 
     part[end + i] = 0;
 }
 
+/// Whether nothing reads the part, as the rank would send it to itself.
+__device__ __forceinline__ bool is_own_part(const Codec &a, unsigned part) {
+  return a.ranks > 1 && part % a.ranks == a.ownParts;
+}
+
+/// Writes zeros in place of a row of an own part, and of what stands before and behind it: thread
+/// `thread` of `threads`.
+__device__ __forceinline__ void clear_row(const Codec &a, const Place &p, unsigned thread,
+                                          unsigned threads) {
+  unsigned char *part = part_at(a, p.part);
+  const bool is_last = p.row_in_part + 1 == a.rowsPerPart.divisor;
+  const long long row = header_bytes + p.row_in_part * a.payloadRowBytes;
+  const long long begin = p.row_in_part == 0 ? 0 : row;
+  const long long end = is_last ? a.partBytes : row + a.payloadRowBytes;
+  unsigned char *from = part + begin;
+  const long long words = misalignment(from, 4) == 0 ? (end - begin) / 4 : 0;
+  for (long long i = thread; i < words; i += threads)
+    reinterpret_cast<unsigned *>(from)[i] = 0;
+  for (long long i = 4 * words + thread; i < end - begin; i += threads)
+    from[i] = 0;
+}
+
 //===----------------------------------------------------------------------===//
 // Decoding
 //===----------------------------------------------------------------------===//

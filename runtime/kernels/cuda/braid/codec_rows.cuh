@@ -54,6 +54,10 @@ __device__ __forceinline__ void encode_rows(const Codec &a, unsigned row, const 
 #pragma unroll 1
   for (unsigned r = row; r < all; r += unsigned(a.rows)) {
     const Place p = place_of(a, r);
+    if (is_own_part(a, p.part)) { // the same for all threads that have the row
+      clear_row(a, p, Warps::warp() * 32 + unsigned(lane()), Warps::warps * 32);
+      continue;
+    }
     frame_part(a, p, Warps::warp() == 0, Warps::warp() == 0);
     encode_row<E, Warps>(a, r == row ? from : nullptr, row_at(a, p.part, p.row_in_part), stage);
   }

@@ -201,6 +201,9 @@ struct Codec {
   int alignedTensor;  ///< every eighth element of a row begins at a multiple of 16 bytes
   int alignedPayload; ///< parts begin at multiples of 4 bytes
   unsigned header[4]; ///< of a part; the rows are those of a part that is full
+  // To encode.
+  unsigned ranks;    ///< every so many parts, one is the rank's own, which is zeros; 1: none is
+  unsigned ownParts; ///< the first of these
   // To decode.
   unsigned senders; ///< whose payloads follow each other and are added
   /// The rows of the sender that this rank is, as they were; null: all of them are in payloads.

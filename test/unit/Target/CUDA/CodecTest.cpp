@@ -192,8 +192,18 @@ void check(const HostCodecs &codecs, const Kind &kind, int64_t columns, const Fo
   GuardedBytes x = o.tensorBytes(kind.type), expected = o.payloadBytes(), got = o.payloadBytes();
   o.fill(x, input, random);
   const Tensor in = o.tensor(x, kind.type), payload = o.payload(expected), made = o.payload(got);
-  ASSERT_NO_FATAL_FAILURE(
-      expectTheCpus(codecs, call("encode", {&in, nullptr}, {code}), payload, expected, made, got));
+  ASSERT_NO_FATAL_FAILURE(expectTheCpus(codecs, call("encode", {&in, nullptr}, {code, 0}), payload,
+                                        expected, made, got));
+  // Of a rank in a group, what it would send to itself is zeros.
+  if (form.parts > 1) {
+    GuardedBytes forOthers = o.payloadBytes(), gotForOthers = o.payloadBytes();
+    LibraryArguments a = call("encode", {&in, nullptr}, {code, 1});
+    a.parts = form.parts;
+    a.part = form.parts - 1;
+    ASSERT_NO_FATAL_FAILURE(expectTheCpus(codecs, a, o.payload(forOthers), forOthers,
+                                          o.payload(gotForOthers), gotForOthers));
+    ASSERT_NE(differenceOf(forOthers, expected), "");
+  }
   GuardedBytes y = o.tensorBytes(kind.out), z = o.tensorBytes(kind.out);
   const Tensor out = o.tensor(y, kind.out), decoded = o.tensor(z, kind.out);
   ASSERT_NO_FATAL_FAILURE(expectTheCpus(
@@ -332,7 +342,7 @@ TEST(CudaCodecs, TellWhatIsWrongAsTheCpu) {
   const Tensor in = o.tensor(x, DType::f32), payload = o.payload(bytes),
                out = o.tensor(y, DType::f32), total = sum.tensor(s, DType::f32);
   const int64_t code = kind.encoding.code();
-  const LibraryArguments encode = call("encode", {&in, &payload}, {code}),
+  const LibraryArguments encode = call("encode", {&in, &payload}, {code, 0}),
                          decode = call("decode", {&payload, &out}, {code, 0, 0}),
                          absent = call("decode", {&payload, &out}, {code, 0, 1}),
                          decodeSum = call("decode_sum", {&payload, nullptr, &total}, {code, 0, 3});
@@ -424,7 +434,7 @@ TEST(CudaCodecs, TellOfPartsWithoutRows) {
   const Tensor in = o.tensor(x, DType::f32), payload = o.payload(bytes),
                out = o.tensor(y, DType::f32);
   const int64_t code = kind.encoding.code();
-  ASSERT_OK(codecs.run(call("encode", {&in, &payload}, {code}), 1));
+  ASSERT_OK(codecs.run(call("encode", {&in, &payload}, {code, 0}), 1));
   const LibraryArguments decode = call("decode", {&payload, &out}, {code, 0, 0});
   ASSERT_OK(codecs.run(decode, 1));
   bytes.data()[299 * o.layout.partBytes + 2] = 9;
@@ -437,7 +447,7 @@ TEST(CudaCodecs, AreRefusedBeyondWhatTheyCount) {
   const PayloadLayout layout = layoutOf(e, DType::f32, rows, columns, 1);
   const Tensor in{nullptr, DType::f32, {rows, columns}, {columns, 1}},
       payload{nullptr, DType::i8, {1, layout.partBytes}, {layout.partBytes, 1}};
-  EXPECT_ERROR(cuda::codecLaunch(call("encode", {&in, &payload}, {e.code()})).status(),
+  EXPECT_ERROR(cuda::codecLaunch(call("encode", {&in, &payload}, {e.code(), 0})).status(),
                "expects fewer than 2^31 columns, parts and blocks of 256 elements on target "
                "'cuda', got 1048576 rows of 4194304 in 1 parts");
 }

@@ -43,6 +43,8 @@ struct FusedCase {
   int64_t over = 0;  ///< bytes by which parts are misaligned
   Input input = Input::normal;
   int64_t self = -1; ///< of the senders, the one whose rows are as they were; negative: none
+  /// The group that the last value is encoded for, the rank, and who gets the first part.
+  int64_t outRanks = 1, outSelf = 0, outFirst = 0;
 
   int64_t columns() const { return shape.back(); }
   /// Whether rows have a dimension inside: a further operand q has only that.
@@ -65,8 +67,10 @@ struct FusedCase {
     return in + " of " + name(encoded) + " to " + out + ", " + name(type) + " " +
            shapeString(shape) + ", senders " + std::to_string(senders) + ", own " +
            std::to_string(self) + ", parts " + std::to_string(parts) + " and " +
-           std::to_string(outParts) + ", gap " + std::to_string(gap) + ", over " +
-           std::to_string(over) + ", input " + std::to_string(static_cast<int>(input));
+           std::to_string(outParts) + " for rank " + std::to_string(outSelf) + " of " +
+           std::to_string(outRanks) + " from " + std::to_string(outFirst) + ", gap " +
+           std::to_string(gap) + ", over " + std::to_string(over) + ", input " +
+           std::to_string(static_cast<int>(input));
   }
   std::string text(const std::string &function) const {
     std::string x = "tensor<", w = "tensor<" + std::to_string(columns()) + "x" + name(type) + ">";
@@ -123,8 +127,12 @@ struct FusedCase {
         add("%n", "nn.mul %a, %w", x + ", " + w);
     }
     if (!out.empty()) {
-      body +=
-          "%e = nn.encode " + last + " as <\"" + out + "\"> : " + x + " -> " + payload(true) + "\n";
+      std::string over;
+      if (outRanks > 1)
+        over =
+            " over <@mesh" + std::to_string(outRanks) + ", {tp}> first " + std::to_string(outFirst);
+      body += "%e = nn.encode " + last + over + " as <\"" + out + "\"> : " + x + " -> " +
+              payload(true) + "\n";
       last = "%e";
     }
     results += (results.empty() ? "" : ", ") + last;
@@ -288,7 +296,10 @@ struct FusedOperands {
     return a;
   }
   LibraryArguments encodeFrom(const Tensor &rows, const Tensor &to) const {
-    return call("encode", {&rows, &to}, {Encoding::parse(c.out)->code()});
+    LibraryArguments a = call("encode", {&rows, &to}, {Encoding::parse(c.out)->code(), c.outFirst});
+    a.parts = c.outRanks;
+    a.part = c.outSelf;
+    return a;
   }
   /// The operands of a launch: inputs are the function's arguments, and the results in order.
   std::vector<Tensor> operandsOf(rt::LaunchOp launch, const Tensor &coded,
@@ -337,7 +348,7 @@ private:
       Tensor part = p;
       part.shape[0] = c.parts;
       part.data += sender * c.parts * part.strides[0];
-      ASSERT_OK(runOnCpu(call("encode", {&whole, &part}, {Encoding::parse(c.in)->code()})));
+      ASSERT_OK(runOnCpu(call("encode", {&whole, &part}, {Encoding::parse(c.in)->code(), 0})));
     }
   }
 
@@ -421,6 +432,9 @@ TEST(CudaFusedCodecs, GiveTheBitsOfSeparateKernels) {
       c.self = std::min(static_cast<int64_t>(turn / 2 % 5) - 1, c.senders - 1);
     c.parts = std::array{1, 1, 2, 3}[turn / 3 % 4];
     c.outParts = std::array{1, 4, 3}[turn % 3];
+    c.outRanks = std::array{1, 2, 3, 4}[turn / 2 % 4];
+    c.outSelf = static_cast<int64_t>(turn) % c.outRanks;
+    c.outFirst = static_cast<int64_t>(turn / 5) % c.outRanks;
     c.shape = {std::array<int64_t, 5>{1, 7, 5, 2, 3}[turn % 5],
                std::array<int64_t, 7>{576, 67, 200, 1032, 1, 384, 2051}[turn % 7]};
     if (turn % 6 == 5)
