@@ -124,6 +124,14 @@ def test_what_was_predicted_of_a_job(hosts, bundle_of, tmp_path):
         run_on(hosts, (1, 2, 1), bundle_of("hierarchical.mlir"), "--machine", machine, "--report", report_path)
         run_s.append(json.loads(report_path.read_text())["prediction"]["run"]["predicted_s"])
     assert 0 < run_s[1] < run_s[0], run_s
+    # What goes over a link beside computation takes as much longer as the file says.
+    run_s = []
+    for slowdown in 1, 100:
+        machine.write_text(json.dumps({**content, "links": [{**slow, "messages": [], "compute_slowdown": 1,
+                                                             "communication_slowdown": slowdown}]}))
+        run_on(hosts, (1, 1), bundle_of("chunks.mlir"), "--machine", machine, "--report", report_path)
+        run_s.append(json.loads(report_path.read_text())["prediction"]["run"]["predicted_s"])
+    assert 0 < run_s[0] < run_s[1], run_s
     # A file that lacks the link predicts nothing, and says what is missing.
     machine.write_text(json.dumps({**content, "links": []}))
     run_on(hosts, (1, 2, 1), bundle_of("hierarchical.mlir"), "--machine", machine, "--report", report_path)

@@ -103,6 +103,7 @@ def test_calibration_finds_what_links_have(rate, tmp_path):
     assert link["host_bytes_per_second"] == pytest.approx(payload, rel=0.05), done.stdout
     assert 0 < link["latency_seconds"] <= link["exchange_seconds"] < 0.01
     assert link["processor_bytes_per_second"] > payload
+    assert 1 <= link["compute_slowdown"] < 20 and 1 <= link["communication_slowdown"] < 20, done.stdout
     seconds = [message["seconds"] for message in link["messages"]]
     assert seconds == sorted(seconds)
     largest = link["messages"][-1]

@@ -18,9 +18,13 @@
 #include "runtime/lib/Sync/Counter.h"
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cstring>
 #include <ctime>
 #include <map>
+#include <optional>
+#include <thread>
 
 namespace braid::runtime {
 
@@ -38,9 +42,19 @@ constexpr int kExchanges = 200;
 
 /// What all ranks do next.
 struct Order {
-  enum What : uint64_t { pingPong, exchanges, stream, bothWays, toAll, end } what = end;
-  uint64_t bytes = 0;  ///< of each message
-  uint64_t sleeps = 0; ///< whether who waits sleeps, so that processor time is that of moving
+  enum What : uint64_t {
+    pingPong,
+    exchanges,
+    stream,
+    bothWays,
+    toAll,
+    copies,         ///< memory, without a message
+    bothWaysBeside, ///< bothWays while memory is copied
+    end
+  } what = end;
+  uint64_t bytes = 0;       ///< of each message
+  uint64_t sleeps = 0;      ///< whether who waits sleeps, so that processor time is that of moving
+  uint64_t nanoseconds = 0; ///< of copies
 };
 enum Tag : uint64_t { orderTag, readyTag, doneTag, chunkTag };
 
@@ -67,6 +81,39 @@ public:
 
 private:
   std::vector<double> seconds; ///< the shortest first
+};
+
+/// Copies memory in a thread of its own, as what memory bounds does, until it is told to stop.
+class Copier {
+public:
+  explicit Copier(std::byte *pool) : thread([this, pool] { copy(pool); }) {}
+  ~Copier() { (void)stop(); }
+  /// The seconds of a copy.
+  double stop() {
+    stopping.store(true, std::memory_order_relaxed);
+    if (thread.joinable())
+      thread.join();
+    return seconds;
+  }
+
+  /// Of many, which no cache has.
+  static constexpr size_t kPieceBytes = size_t(1) << 20, kPieces = 64;
+
+private:
+  void copy(std::byte *pool) {
+    const int64_t begin = nowNs();
+    int64_t count = 0;
+    do {
+      const size_t from = static_cast<size_t>(count) % kPieces, to = (from + 1) % kPieces;
+      std::memcpy(pool + to * kPieceBytes, pool + from * kPieceBytes, kPieceBytes);
+      ++count;
+    } while (!stopping.load(std::memory_order_relaxed));
+    seconds = static_cast<double>(nowNs() - begin) * 1e-9 / static_cast<double>(count);
+  }
+
+  std::atomic<bool> stopping{false};
+  double seconds = 0;
+  std::thread thread; // last: it uses the others
 };
 
 class LinkMeter {
@@ -134,12 +181,34 @@ private:
   }
 
   bool takesPart(const Order &order) const { return order.what == Order::toAll || link.rank() < 2; }
+  static bool isBothWays(const Order &order) {
+    return order.what == Order::bothWays || order.what == Order::bothWaysBeside;
+  }
+  /// The longest of what the first `count` ranks have, on rank 0; the others give theirs.
+  Result<double> longest(double own, int64_t count) {
+    if (link.rank() > 0 && link.rank() < count)
+      RETURN_IF_ERROR(give<double>(0, doneTag, own));
+    for (int64_t r = 1; link.rank() == 0 && r < count; ++r) {
+      ASSIGN_OR_RETURN(const double theirs, take<double>(r, doneTag));
+      own = std::max(own, theirs);
+    }
+    return own;
+  }
+  std::byte *memoryToCopy() {
+    if (copied.empty())
+      copied.assign(Copier::kPieceBytes * Copier::kPieces, std::byte(1));
+    return copied.data();
+  }
   /// Begins together, and returns the seconds until all that take part are done: of rank 0.
   Result<double> perform(const Order &order);
   /// Seconds of each of many exchanges between the first two ranks.
   Result<double> exchange(const Order &order);
+  /// Seconds of a copy of memory on the first two ranks at once.
+  Result<double> copy(const Order &order);
   /// Rank 0: latency, exchanges and short messages.
   Status measureShort(bool quick);
+  /// Rank 0: how much longer messages and copies of memory take beside each other.
+  Status measureBeside(bool quick, size_t bytes, cost::Link &result);
   /// Rank 0: has all ranks perform it.
   Result<double> order(Order order);
   /// Bytes per second of long streams, by what more bytes take longer.
@@ -147,10 +216,11 @@ private:
 
   Link &link;
   const int64_t limitNs;
-  std::vector<std::byte> sent, received;
+  std::vector<std::byte> sent, received, copied;
   Durations latencies, exchanges;
   std::map<size_t, Durations> messages; ///< one way, by bytes
   double processorOfMoves = 0;          ///< of rank 0 or 1, the longer, in the last order
+  double secondsOfCopies = 0;           ///< the same of a copy
 };
 
 Result<double> LinkMeter::exchange(const Order &order) {
@@ -174,11 +244,14 @@ Result<double> LinkMeter::exchange(const Order &order) {
 Result<double> LinkMeter::perform(const Order &order) {
   const int64_t self = link.rank(), ranks = link.ranks();
   const bool leads = self == 0;
-  link.setSpin(order.sleeps ? SpinLimit{} : spinFor(1));
+  const bool isBeside = order.what == Order::bothWaysBeside;
+  link.setSpin(order.sleeps ? SpinLimit{} : isBeside ? spinOnOwnCores(2) : spinFor(1));
   if (order.what == Order::exchanges)
     return exchange(order);
+  if (order.what == Order::copies)
+    return copy(order);
   Message in, out;
-  const bool receives = order.what == Order::bothWays   ? self < 2
+  const bool receives = isBothWays(order)               ? self < 2
                         : order.what == Order::pingPong ? self < 2
                                                         : !leads && takesPart(order);
   const int64_t peer = self == 1 || !leads ? 0 : 1;
@@ -190,12 +263,15 @@ Result<double> LinkMeter::perform(const Order &order) {
     for (int64_t r = 1; r < ranks; ++r)
       RETURN_IF_ERROR(take<uint8_t>(r, readyTag).status());
   }
+  std::optional<Copier> copier;
+  if (isBeside && self < 2)
+    copier.emplace(memoryToCopy());
   const double processor = processorSeconds();
   const int64_t begin = nowNs();
   if (leads && order.what == Order::toAll) {
     for (int64_t r = 1; r < ranks; ++r)
       post(out, true, r, order.bytes);
-  } else if (leads || (self == 1 && order.what == Order::bothWays)) {
+  } else if (leads || (self == 1 && isBothWays(order))) {
     post(out, true, peer, order.bytes);
   }
   RETURN_IF_ERROR(wait(in));
@@ -204,17 +280,29 @@ Result<double> LinkMeter::perform(const Order &order) {
   double took = static_cast<double>(nowNs() - begin) * 1e-9;
   if (order.what != Order::pingPong) {
     RETURN_IF_ERROR(wait(out));
-    processorOfMoves = processorSeconds() - processor;
-    if (!leads && takesPart(order))
-      RETURN_IF_ERROR(give<double>(0, doneTag, processorOfMoves));
-    for (int64_t r = 1; leads && r < (order.what == Order::toAll ? ranks : 2); ++r) {
-      ASSIGN_OR_RETURN(const double theirs, take<double>(r, doneTag));
-      processorOfMoves = std::max(processorOfMoves, theirs);
-    }
+    const int64_t count = order.what == Order::toAll ? ranks : 2;
+    ASSIGN_OR_RETURN(processorOfMoves, longest(processorSeconds() - processor, count));
     took = static_cast<double>(nowNs() - begin) * 1e-9;
+    if (isBeside) {
+      ASSIGN_OR_RETURN(secondsOfCopies, longest(copier ? copier->stop() : 0, count));
+    }
   }
   RETURN_IF_ERROR(wait(out));
   return took;
+}
+
+Result<double> LinkMeter::copy(const Order &order) {
+  if (link.rank() > 1)
+    return 0;
+  std::byte *const memory = memoryToCopy(); // not while the other one copies
+  if (link.rank() == 0)
+    RETURN_IF_ERROR(take<uint8_t>(1, readyTag).status());
+  else
+    RETURN_IF_ERROR(give<uint8_t>(0, readyTag, 1));
+  Copier copier(memory);
+  std::this_thread::sleep_for(std::chrono::nanoseconds(order.nanoseconds));
+  ASSIGN_OR_RETURN(secondsOfCopies, longest(copier.stop(), 2));
+  return secondsOfCopies;
 }
 
 Result<double> LinkMeter::order(Order order) {
@@ -243,6 +331,10 @@ Status LinkMeter::follow() {
     if (order.bytes > kLargest)
       return Status::error("rank 0 asks for a message of ", order.bytes, " bytes, more than ",
                            kLargest);
+    constexpr uint64_t kLongest = 1000000000;
+    if (order.nanoseconds > kLongest)
+      return Status::error("rank 0 asks for ", order.nanoseconds, " ns of copies, more than ",
+                           kLongest);
     RETURN_IF_ERROR(perform(order).status());
   }
 }
@@ -267,6 +359,23 @@ Status LinkMeter::measureShort(bool quick) {
   return {};
 }
 
+Status LinkMeter::measureBeside(bool quick, size_t bytes, cost::Link &result) {
+  // What a host is given differs from one moment to the next, so each is compared with those next
+  // to it, and the median counts.
+  std::vector<double> ofCopies, ofMessages;
+  for (int i = 0; i < (quick ? 1 : 5); ++i) {
+    ASSIGN_OR_RETURN(const double copyAlone,
+                     order({Order::copies, 0, 0, quick ? 1000000u : 100000000u}));
+    ASSIGN_OR_RETURN(const double messageAlone, order({Order::bothWays, bytes, 0}));
+    ASSIGN_OR_RETURN(const double messageBeside, order({Order::bothWaysBeside, bytes, 0}));
+    ofCopies.push_back(secondsOfCopies / copyAlone);
+    ofMessages.push_back(messageBeside / messageAlone);
+  }
+  result.computeSlowdown = std::clamp(median(ofCopies), 1.0, 100.0);
+  result.communicationSlowdown = std::clamp(median(ofMessages), 1.0, 100.0);
+  return {};
+}
+
 Result<cost::Link> LinkMeter::lead(bool quick) {
   cost::Link result;
   // Short messages at three times: the system may have both ends on one core for a moment.
@@ -288,6 +397,7 @@ Result<cost::Link> LinkMeter::lead(bool quick) {
   RETURN_IF_ERROR(measureShort(quick));
   ASSIGN_OR_RETURN(result.bytesPerSecond, rate(Order::stream, largest));
   ASSIGN_OR_RETURN(result.bothWaysBytesPerSecond, rate(Order::bothWays, largest));
+  RETURN_IF_ERROR(measureBeside(quick, largest, result));
   if (link.ranks() > 2) {
     ASSIGN_OR_RETURN(const double each, rate(Order::toAll, largest));
     result.hostBytesPerSecond = each * static_cast<double>(link.ranks() - 1);

@@ -336,6 +336,13 @@ static void passBurst(double bytes, Link &link) {
       **other *= factor;
 }
 
+static bool hasSeveralHosts(const EncodableCollective &c) {
+  for (int64_t rank = 1; rank < c.ranks; ++rank)
+    if (!c.topology.sameHost(0, rank))
+      return true;
+  return false;
+}
+
 EncodedTimes::EncodedTimes(std::shared_ptr<const Machine> itsMachine, std::string itsTransport,
                            int64_t ranksOfHost, int64_t threads)
     : machine(std::move(itsMachine)), transport(std::move(itsTransport)),
@@ -424,8 +431,14 @@ Result<EncodedTime> EncodedTimes::encoded(const EncodableCollective &c,
     }
     time.exchangeSeconds += found->second;
   }
-  time.seconds = overlapped(time.codecSeconds, time.exchangeSeconds, time.chunks, codecSlowdown,
-                            exchangeSlowdown);
+  double codecs = codecSlowdown, exchanges = exchangeSlowdown;
+  if (hasSeveralHosts(c) && !machine->gpu && !machine->links.empty()) {
+    const Link &link = machine->links.front();
+    codecs = std::max(codecs, link.computeSlowdown.value_or(1));
+    exchanges = std::max(exchanges, link.communicationSlowdown.value_or(1));
+  }
+  time.seconds =
+      overlapped(time.codecSeconds, time.exchangeSeconds, time.chunks, codecs, exchanges);
   return time;
 }
 

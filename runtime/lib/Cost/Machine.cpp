@@ -149,6 +149,8 @@ template <typename Io> static void fields(Io &io, Link &v) {
   io.optional("host_bytes_per_second", v.hostBytesPerSecond);
   io.optional("processor_bytes_per_second", v.processorBytesPerSecond);
   io.optional("messages", v.messages);
+  io.optional("compute_slowdown", v.computeSlowdown);
+  io.optional("communication_slowdown", v.communicationSlowdown);
 }
 
 template <typename Io> static void fields(Io &io, PeakRate &v) {

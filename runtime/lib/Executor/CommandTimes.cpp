@@ -32,10 +32,17 @@ CommandTimes::CommandTimes(const cost::Machine &machine, const std::string &itsT
                                                          beside.communicationSlowdown};
 }
 
-const CommandTimes::Slowdown &CommandTimes::slowdown(const Command &command) const {
+CommandTimes::Slowdown CommandTimes::slowdown(const Command &command,
+                                              const Collective &collective) const {
   const bool multiplies = std::strcmp(command.operation, "matmul") == 0 ||
                           std::strcmp(command.operation, "attention") == 0;
-  return multiplies ? ofMatmul : ofMemory;
+  Slowdown slow = multiplies ? ofMatmul : ofMemory;
+  // What a link takes of processors is the same for all that computes.
+  if (const cost::Link *link = linkUse(collective).link) {
+    slow.compute = std::max(slow.compute, link->computeSlowdown.value_or(1));
+    slow.communication = std::max(slow.communication, link->communicationSlowdown.value_or(1));
+  }
+  return slow;
 }
 
 size_t CommandTimes::localRanks(const ProcessGroup &group) const {
@@ -303,13 +310,21 @@ private:
   double slowdown(size_t r, Queue q) const {
     const std::vector<QueueState> &queues = ranks[r].queues;
     const QueueState &computes = queues[kComputeQueue];
-    const bool communicates = std::any_of(queues.begin() + 1, queues.end(),
-                                          [](const QueueState &s) { return s.running; });
-    if (!computes.running || !communicates)
+    if (!computes.running)
       return 1;
-    const CommandTimes::Slowdown &slow =
-        times.slowdown(programs[r]->queues[kComputeQueue][computes.next]);
-    return q == kComputeQueue ? slow.compute : slow.communication;
+    const Command &command = programs[r]->queues[kComputeQueue][computes.next];
+    double most = 1; // beside all that communicates
+    for (Queue other = kComputeQueue + 1; other < queues.size(); ++other) {
+      if (!queues[other].running || (q != kComputeQueue && q != other))
+        continue;
+      const auto *op =
+          std::get_if<CollectiveCommand>(&programs[r]->queues[other][queues[other].next].op);
+      if (!op)
+        continue;
+      const CommandTimes::Slowdown slow = times.slowdown(command, op->collective);
+      most = std::max(most, q == kComputeQueue ? slow.compute : slow.communication);
+    }
+    return most;
   }
 
   /// To the end of the next command; false when nothing runs.

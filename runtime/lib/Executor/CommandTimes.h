@@ -49,8 +49,8 @@ public:
   struct Slowdown {
     double compute = 1, communication = 1;
   };
-  /// Beside a command on the compute queue.
-  const Slowdown &slowdown(const Command &command) const;
+  /// Of a command on the compute queue and a collective.
+  Slowdown slowdown(const Command &command, const Collective &collective) const;
   /// How many ranks of a group this process has.
   size_t localRanks(const ProcessGroup &group) const;
 

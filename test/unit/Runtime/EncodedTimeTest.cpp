@@ -344,6 +344,23 @@ TEST(EncodedTime, CodecsAndExchangesInChunks) {
   EXPECT_CLOSE(overlapped(3, 5, 4, 4, 4), 8);
 }
 
+// Between hosts both slow each other down as the link says.
+TEST(EncodedTime, BesideALink) {
+  const std::shared_ptr<Machine> machine = hostsOfARank();
+  const EncodableCollective c = collectiveOf(CollectiveKind::allReduce, 2, {64, 4096});
+  const EncodedChunks chunks{1 << 15, 4};
+  const EncodedTime alone =
+      got(EncodedTimes(machine, "ucx", 1).encoded(c, pairOf("int8:128"), chunks));
+  EXPECT_CLOSE(alone.seconds, overlapped(alone.codecSeconds, alone.exchangeSeconds, 4));
+  machine->links[0].computeSlowdown = 2;
+  machine->links[0].communicationSlowdown = 1.5;
+  const EncodedTime time =
+      got(EncodedTimes(machine, "ucx", 1).encoded(c, pairOf("int8:128"), chunks));
+  EXPECT_EQ(time.codecSeconds, alone.codecSeconds);
+  EXPECT_CLOSE(time.seconds, overlapped(alone.codecSeconds, alone.exchangeSeconds, 4, 2, 1.5));
+  EXPECT_GT(time.seconds, alone.seconds);
+}
+
 // On one host both slow each other down as the file says.
 TEST(EncodedTime, OnAHost) {
   auto machine = std::make_shared<Machine>(sampleMachine());

@@ -64,7 +64,7 @@ inline Machine sampleMachine() {
   machine.transports = {threads, shm};
   machine.interference = {{"threads", 2, "matmul", 1.5, 2}, {"threads", 2, "memory", 3, 4}};
   machine.links = {
-      {"ethernet", 5e-5, 1.25e8, 7e-5, 1e8, 2e8, 3e9, {{1024, 6e-5}, {1 << 20, 1e-2}}}};
+      {"ethernet", 5e-5, 1.25e8, 7e-5, 1e8, 2e8, 3e9, {{1024, 6e-5}, {1 << 20, 1e-2}}, 1.25, 1.5}};
   return machine;
 }
 

@@ -159,6 +159,8 @@ struct Link {
   /// a host together; and what a processor moves that does nothing else.
   std::optional<double> bothWaysBytesPerSecond, hostBytesPerSecond, processorBytesPerSecond;
   std::vector<MessagePoint> messages; ///< one after the other, by ascending bytes
+  /// Of a host that copies memory while messages go both ways, over the time of each alone.
+  std::optional<double> computeSlowdown, communicationSlowdown;
 };
 
 /// The highest rate of a GPU for one element type.
