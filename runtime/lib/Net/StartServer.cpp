@@ -45,8 +45,7 @@ public:
       refuseAll(job.status().message());
     awaitEnds();
     port->ucx().ucp_listener_destroy(listener);
-    for (ucp_conn_request_h request : std::exchange(requests, {}))
-      accept(request); // it ends with the port
+    awaitBegun();
     port->close(nowNs() + 1000000000);
     if (!rendezvous.file.empty())
       unlink(rendezvous.file.c_str());
@@ -56,13 +55,15 @@ public:
 private:
   struct Connection {
     Connection(const JobSecret &secret, ucp_ep_h endpoint, std::string from, int64_t until)
-        : endpoint(endpoint), from(std::move(from)), until(until), channel(secret, true) {}
+        : endpoint(endpoint), from(std::move(from)), since(nowNs()), until(until),
+          channel(secret, true) {}
     ucp_ep_h endpoint;
     std::string from; ///< its address
+    int64_t since;    ///< when it began
     int64_t until;    ///< when it must have said hello; when it ends, if it is refused
     Channel channel;
     enum { connected, introduced, member, refused, tooMany } stage = connected;
-    bool isReady = false;
+    bool isReady = false, isTold = false; ///< of the job's failure
     Hello hello;
   };
 
@@ -162,18 +163,31 @@ private:
     RETURN_IF_ERROR(port->wait(until));
     for (ucp_conn_request_h request : std::exchange(requests, {}))
       accept(request);
-    for (const Port::Arrival &arrival : port->takeArrivals())
-      if (Connection *connection = find(arrival.from))
-        RETURN_IF_ERROR(handle(*connection, arrival.bytes));
+    Status result;
+    for (const Port::Arrival &arrival : port->takeArrivals()) {
+      Connection *connection = find(arrival.from);
+      Status handled = connection ? handle(*connection, arrival.bytes) : Status();
+      // What came with it is answered, too.
+      if (!handled.ok() && result.ok()) {
+        failure = handled.message();
+        result = std::move(handled);
+      }
+    }
     for (const Port::Loss &loss : port->takeLosses()) {
-      Connection *connection = find(loss.endpoint);
-      if (connection && connection->stage == Connection::member)
-        return Status::error(describe(connection->hello),
-                             " is gone before the job has started: ", port->ucx().text(loss.status),
-                             Code::rankFailed);
+      const Connection *connection = find(loss.endpoint);
+      if (connection && connection->stage == Connection::member) {
+        if (result.ok())
+          result =
+              Status::error(describe(connection->hello),
+                            " is gone before the job has started: ", port->ucx().text(loss.status),
+                            Code::rankFailed);
+        failure = result.message();
+        ++numTold; // it does not come again
+      }
       if (connection)
         drop(*connection);
     }
+    RETURN_IF_ERROR(std::move(result));
     for (size_t i = connections.size(); i-- > 0;) {
       Connection &connection = *connections[i];
       if (connection.stage == Connection::member || nowNs() < connection.until)
@@ -211,11 +225,8 @@ private:
     if (static_cast<size_t>(std::count_if(connections.begin(), connections.end(), isKept)) <=
         4 * byRank.size() + 64)
       return;
-    // UCX 1.13 has a way to reject a request, which can end this process. So can the end of a
-    // connection that has only begun: an event of its socket is then taken for one of the next
-    // socket with the same number. So it ends a little later, unless very many come.
     connections.back()->stage = Connection::tooMany;
-    connections.back()->until = nowNs() + 200000000;
+    connections.back()->until = nowNs() + kBegunNs;
     if (connections.size() > 8 * byRank.size() + 512)
       refuse(**std::find_if_not(connections.begin(), connections.end(), isKept),
              "opened too many connections");
@@ -344,6 +355,10 @@ private:
       return {};
     }
     connection.stage = Connection::member;
+    if (!failure.empty()) {
+      tellFailure(connection);
+      return {};
+    }
     RETURN_IF_ERROR(compare(*hello, own));
     if (hello->rank == 0)
       return rankTwice(own, *hello);
@@ -370,25 +385,60 @@ private:
   }
 
   void refuseAll(const std::string &why) {
+    failure = why;
     for (auto &connection : connections)
-      if (connection->stage == Connection::member)
-        port->send(connection->endpoint, connection->channel.seal(Refusal{why}));
+      if (connection->stage == Connection::member && !connection->isTold)
+        tellFailure(*connection);
+  }
+  void tellFailure(Connection &connection) {
+    port->send(connection.endpoint, connection.channel.seal(Refusal{failure}));
+    connection.isTold = true;
+    ++numTold;
   }
 
   /// Lets the members end their connections first, for a second at most: the port of the side that
-  /// does it first cannot be listened at for a minute.
+  /// does it first cannot be listened at for a minute. If the start has failed, ranks that come
+  /// meanwhile are told why, while those are missing that may still come within the limit.
   void awaitEnds() {
+    const int64_t until = nowNs() + 1000000000, lateUntil = std::min(until, end);
     auto isMember = [](const auto &connection) { return connection->stage == Connection::member; };
-    for (const int64_t until = nowNs() + 1000000000;
-         nowNs() < until && std::any_of(connections.begin(), connections.end(), isMember);) {
-      if (!port->wait(until).ok())
+    for (;;) {
+      const bool hasMembers = std::any_of(connections.begin(), connections.end(), isMember),
+                 mayCome = !failure.empty() && numTold + 1 < options.size && nowNs() < lateUntil;
+      if (nowNs() >= until || (!hasMembers && !mayCome) ||
+          !port->wait(mayCome ? lateUntil : until).ok())
         return;
-      (void)port->takeArrivals();
-      for (const Port::Loss &loss : port->takeLosses())
-        if (const Connection *connection = find(loss.endpoint))
-          drop(*connection);
+      takeWhatCame();
     }
   }
+
+  /// The end of a connection that has only begun can end this process with UCX 1.13, as can its way
+  /// to reject a request: an event of the socket is then taken for one of the next socket with the
+  /// same number. So what has begun goes on for a little.
+  void awaitBegun() {
+    for (ucp_conn_request_h request : std::exchange(requests, {}))
+      accept(request);
+    int64_t until = 0;
+    for (const auto &connection : connections)
+      if (connection->stage != Connection::member && connection->stage != Connection::refused)
+        until = std::max(until, connection->since + kBegunNs);
+    while (nowNs() < until && port->wait(until).ok())
+      takeWhatCame();
+  }
+
+  /// After the start: tells those that say hello why it has failed, and drops what has ended.
+  void takeWhatCame() {
+    for (ucp_conn_request_h request : std::exchange(requests, {}))
+      accept(request);
+    for (const Port::Arrival &arrival : port->takeArrivals())
+      if (Connection *connection = find(arrival.from); connection && !failure.empty())
+        (void)handle(*connection, arrival.bytes); // who it is from is told already
+    for (const Port::Loss &loss : port->takeLosses())
+      if (const Connection *connection = find(loss.endpoint))
+        drop(*connection);
+  }
+
+  static constexpr int64_t kBegunNs = 200000000;
 
   const JobOptions &options;
   Hello own;
@@ -400,6 +450,8 @@ private:
   std::vector<Connection *> byRank; ///< that have said hello
   Block session{};
   int64_t numMembers = 0, numReady = 0;
+  std::string failure;                    ///< why the start has failed; empty: it has not
+  int64_t numTold = 0;                    ///< that know of it
   std::map<std::string, int64_t> refused; ///< why, and how often
 };
 

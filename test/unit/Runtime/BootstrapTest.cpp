@@ -234,6 +234,21 @@ TEST(Bootstrap, WhatRanksDisagreeIn) {
   }
 }
 
+/// Those that are still connecting when the start fails are told why, too.
+TEST(Bootstrap, RanksThatComeWhenTheStartHasFailed) {
+  for (int round = 0; round < 20; ++round) {
+    const auto results = startAll(10, [&](int64_t rank, JobOptions &options) {
+      if (rank == 1)
+        options.size = 3;
+      sleepFor(0.002 * static_cast<double>(rank * round % 7));
+    });
+    for (const std::string &result : results)
+      EXPECT_THAT(result, MatchesRegex("rank 1 \\(host '.*', process [0-9]+\\) is one of 3 ranks, "
+                                       "rank 0 of 10"))
+          << "round " << round;
+  }
+}
+
 TEST(Bootstrap, AnotherSecret) {
   const uint16_t port = freePort();
   const std::string place = "tcp://127.0.0.1:" + std::to_string(port);

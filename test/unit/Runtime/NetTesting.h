@@ -14,6 +14,7 @@
 #include "runtime/lib/Net/Link.h"
 #include "runtime/lib/Net/Networks.h"
 
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -21,12 +22,31 @@
 #include <sstream>
 #include <string>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 namespace braid::runtime::net::testing {
 
-/// A port that nobody uses for now, below those that a system gives to clients, which other tests
-/// may get meanwhile.
+/// Whether no other process of a test has the port. It is this process's until its end: it has a
+/// socket with such a name, which ends with it.
+inline bool claimPort(uint16_t port) {
+  sockaddr_un name{};
+  name.sun_family = AF_UNIX;
+  // The first byte stays 0: the name is in no file system.
+  const int length = std::snprintf(name.sun_path + 1, sizeof name.sun_path - 1,
+                                   "braid-test-port-%u", static_cast<unsigned>(port));
+  const int file = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (file < 0)
+    std::abort();
+  const auto size =
+      static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + static_cast<size_t>(length));
+  if (bind(file, reinterpret_cast<const sockaddr *>(&name), size) == 0)
+    return true;
+  close(file);
+  return false;
+}
+
+/// A port that nobody uses for now, and no other test, below those that a system gives to clients.
 inline uint16_t freePort() {
   std::random_device random;
   for (;;) {
@@ -39,7 +59,7 @@ inline uint16_t freePort() {
       std::abort();
     const bool isFree = bind(file, address.get(), address.length) == 0;
     close(file);
-    if (isFree)
+    if (isFree && claimPort(address.port()))
       return address.port();
   }
 }
