@@ -118,12 +118,14 @@ LogicalResult EncodeOp::verifySymbolUses(SymbolTableCollection &symbols) {
 }
 ShardingRule EncodeOp::getShardingRule() { return wholeRule(getInput(), getPayload()); }
 OpCost EncodeOp::getCost() {
-  int64_t flops = 6 * elements(getInput());
+  OpCost cost = costOf(getInput(), getPayload(), 6 * elements(getInput()));
+  // What this rank would send to itself is neither read nor encoded.
   if (getGroup()) {
     const int64_t ranks = comm::groupSize(*this, *getGroup());
-    flops = flops / ranks * (ranks - 1);
+    cost.bytesRead = cost.bytesRead / ranks * (ranks - 1);
+    cost.vectorFlops = cost.vectorFlops / ranks * (ranks - 1);
   }
-  return costOf(getInput(), getPayload(), flops);
+  return cost;
 }
 KernelCall EncodeOp::getKernelCall() {
   return {"encode",

@@ -18,16 +18,22 @@ using program::ProgramT;
 
 namespace {
 
+/// Of rows of 8 elements.
+std::unique_ptr<program::OperandCodecT> codecOfRows(const char *name,
+                                                    std::vector<int64_t> integers) {
+  auto codec = std::make_unique<program::OperandCodecT>();
+  codec->codec = std::make_unique<program::LibraryCallT>();
+  codec->codec->name = name;
+  codec->codec->integers = std::move(integers);
+  codec->row_shape = {8};
+  return codec;
+}
+
 /// A program whose generated kernel decodes its input, with a change.
 Status verifyCodec(const std::function<void(program::KernelT &, program::LaunchT &)> &change) {
   return verifyAfter([&](ProgramT &p) {
-    auto codec = std::make_unique<program::OperandCodecT>();
-    codec->codec = std::make_unique<program::LibraryCallT>();
-    codec->codec->name = "decode_sum";
-    codec->codec->integers = {Encoding::parse("int8:32")->code(), 0, 1};
-    codec->row_shape = {8};
     program::KernelT &kernel = *p.kernels[0];
-    kernel.codecs.push_back(std::move(codec));
+    kernel.codecs.push_back(codecOfRows("decode_sum", {Encoding::parse("int8:32")->code(), 0, 1}));
     launch(p).operands[0] = symmetric(0, {1, 48});
     launch(p).operands[0]->dtype = Type::i8;
     launch(p).row_operand[0] = false;
@@ -131,15 +137,10 @@ TEST(Program, RefusesBadEncodesForOthers) {
   using K = program::KernelT;
   auto verifyEncode = [](const std::function<void(K &)> &change) {
     return verifyAfter([&](ProgramT &p) {
-      auto codec = std::make_unique<program::OperandCodecT>();
-      codec->operand = 1;
-      codec->codec = std::make_unique<program::LibraryCallT>();
-      codec->codec->name = "encode";
-      codec->codec->integers = {Encoding::parse("int8:32")->code(), 1};
-      codec->codec->axes = tensorParallel();
-      codec->row_shape = {8};
       program::KernelT &kernel = *p.kernels[0];
-      kernel.codecs.push_back(std::move(codec));
+      kernel.codecs.push_back(codecOfRows("encode", {Encoding::parse("int8:32")->code(), 1}));
+      kernel.codecs[0]->operand = 1;
+      kernel.codecs[0]->codec->axes = tensorParallel();
       launch(p).operands[1] = symmetric(0, {1, 48});
       launch(p).operands[1]->dtype = Type::i8;
       launch(p).row_operand[1] = false;
