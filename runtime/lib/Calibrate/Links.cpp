@@ -12,6 +12,7 @@
 #include "Statistics.h"
 #include "braid/Base/StatusMacros.h"
 #include "runtime/lib/Net/Bootstrap.h"
+#include "runtime/lib/Net/Lateness.h"
 #include "runtime/lib/Net/Link.h"
 #include "runtime/lib/Net/Networks.h"
 #include "runtime/lib/Sync/Cores.h"
@@ -131,9 +132,11 @@ private:
   /// A message, in chunks that are posted at once.
   struct Message {
     std::vector<std::unique_ptr<Transfer>> chunks;
+    int64_t bytes = 0;
   };
   void post(Message &message, bool sends, int64_t peer, size_t bytes, uint64_t tag = chunkTag) {
     std::byte *memory = (sends ? sent : received).data();
+    message.bytes = static_cast<int64_t>(bytes);
     for (size_t at = 0; at < bytes; at += kChunk) {
       message.chunks.push_back(std::make_unique<Transfer>());
       const size_t size = std::min(kChunk, bytes - at);
@@ -145,13 +148,15 @@ private:
   }
   Status wait(const Message &message) {
     const int64_t until = nowNs() + limitNs;
+    net::Lateness lateness; // as collectives have it
     for (const std::unique_ptr<Transfer> &chunk : message.chunks) {
       while (!chunk->done()) {
-        RETURN_IF_ERROR(link.progress(until));
+        RETURN_IF_ERROR(link.progress(until, lateness.latenessNs(message.bytes)));
         if (!chunk->done() && nowNs() >= until)
           return Status::error("a message between hosts has not come within the limit");
       }
       RETURN_IF_ERROR(chunk->status());
+      lateness.note(std::min<int64_t>(kChunk, message.bytes));
     }
     return {};
   }

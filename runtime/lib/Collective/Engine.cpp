@@ -8,6 +8,7 @@
 #include "runtime/lib/Sync/SchedulePoint.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace braid::runtime {
 
@@ -71,6 +72,7 @@ Status Engine::start(const Collective &collective, GroupMember &itsMember, std::
   isCompared.assign(ranks, false);
   isDone.assign(plan->schedule.steps.size(), false);
   front = sentUpTo = awaitsTaken = 0;
+  lateness.begin();
   if (places.size() < plan->mostSources) {
     places.resize(plan->mostSources);
     addresses.resize(plan->mostSources);
@@ -301,11 +303,14 @@ Result<bool> Engine::perform(uint32_t number) {
       copyCounted(step, from, to);
   }
   uint32_t message = firstMessage;
+  int64_t received = 0;
   for (const StepSource &source : plan->schedule.sourcesOf(step)) {
     if (!source.isMessage())
       continue;
     const auto peer = static_cast<size_t>(source.peer);
-    if (plan->pairs[peer] != PairKind::link)
+    if (plan->pairs[peer] == PairKind::link)
+      received += source.piece.bytes;
+    else
       member->from[peer]->taken.set(takesBefore[peer] + source.message + 1);
     if (plan->pairs[peer] == PairKind::staged)
       member->staging->ring(peer);
@@ -314,6 +319,8 @@ Result<bool> Engine::perform(uint32_t number) {
   }
   if (trace)
     trace->push_back({number, begin, nowNs()});
+  if (received > 0)
+    lateness.note(received);
   return true;
 }
 
@@ -340,12 +347,12 @@ Result<bool> Engine::send(uint32_t number) {
     return false;
   LinkMessage &entry = acquire(message, from ? 0 : bytes);
   if (!from) {
-    const Place packed{Space::scratch, entry.buffer.data(), -1}, piece = placeOf(step.piece);
+    const Place packed{Space::scratch, entry.data(), -1}, piece = placeOf(step.piece);
     if (step.counted)
       packCounted(step, piece, packed);
     else
       copy(step.piece, piece, packed, 0, bytes);
-    from = entry.buffer.data();
+    from = entry.data();
   }
   link->send(entry.transfer, rankOf(step.peer), tagOf(message), from, static_cast<size_t>(bytes));
   if (trace)
@@ -431,17 +438,24 @@ Engine::LinkMessage &Engine::acquire(uint32_t message, int64_t bufferBytes) {
     linkMessages.push_back(std::make_unique<LinkMessage>());
     idle.push_back(linkMessages.back().get());
   }
-  // One whose buffer is long enough, or else any.
-  size_t chosen = idle.size() - 1;
-  const auto wanted = static_cast<size_t>(bufferBytes);
-  for (size_t i = 0; wanted > 0 && i < idle.size(); ++i)
-    if (idle[i]->buffer.size() >= wanted)
-      chosen = i;
-  LinkMessage *entry = idle[chosen];
-  idle[chosen] = idle.back();
+  LinkMessage *entry = idle.back();
   idle.pop_back();
-  if (entry->buffer.size() < wanted)
-    entry->buffer.resize(wanted);
+  if (const auto wanted = static_cast<size_t>(bufferBytes); wanted > 0) {
+    // The one that was used last and is long enough, or else any.
+    auto isLongEnough = [&](const Buffer &buffer) { return buffer.bytes >= wanted; };
+    auto found = std::find_if(idleBuffers.rbegin(), idleBuffers.rend(), isLongEnough);
+    if (found == idleBuffers.rend())
+      found = idleBuffers.rbegin();
+    if (found != idleBuffers.rend()) {
+      std::swap(*found, idleBuffers.back());
+      entry->buffer = std::move(idleBuffers.back());
+      idleBuffers.pop_back();
+    }
+    if (entry->buffer.bytes < wanted) {
+      entry->buffer = {};
+      entry->buffer = {std::unique_ptr<std::byte[]>(new std::byte[wanted]), wanted};
+    }
+  }
   entry->bufferBytes = bufferBytes;
   stagedBytes += bufferBytes;
   posted[message] = entry;
@@ -453,6 +467,8 @@ void Engine::release(uint32_t message) {
   if (!entry)
     return;
   stagedBytes -= entry->bufferBytes;
+  if (entry->buffer.memory)
+    idleBuffers.push_back(std::exchange(entry->buffer, {}));
   idle.push_back(entry);
   entry = nullptr;
 }
@@ -505,10 +521,18 @@ Status Engine::post(uint32_t number) {
         (!comesToPlace && number != front && stagedBytes + bytes > kStagedBytes))
       continue;
     LinkMessage &entry = acquire(own, comesToPlace ? 0 : bytes);
-    std::byte *to = comesToPlace ? inPlace(step.piece) : entry.buffer.data();
+    std::byte *to = comesToPlace ? inPlace(step.piece) : entry.data();
     link->receive(entry.transfer, rankOf(source.peer), tagOf(own), to, static_cast<size_t>(bytes));
   }
   return {};
+}
+
+int64_t Engine::latenessNs() const {
+  // With other algorithms messages wait for each other in long chains, each link of which would be
+  // late.
+  const bool isShallow = plan && (plan->algorithm == ScheduleAlgorithm::direct ||
+                                  plan->algorithm == ScheduleAlgorithm::oneShot);
+  return isShallow && plan->hasLinks ? lateness.latenessNs(plan->receivedBytes) : 0;
 }
 
 void Engine::abandon(int64_t until) {

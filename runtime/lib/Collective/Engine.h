@@ -15,6 +15,7 @@
 #include "Fabric.h"
 #include "Plan.h"
 #include "runtime/lib/Kernels/VectorKernels.h"
+#include "runtime/lib/Net/Lateness.h"
 #include "runtime/lib/Net/Link.h"
 
 namespace braid::runtime {
@@ -60,6 +61,8 @@ public:
   /// After an error: the rank whose connection is lost, or -1.
   int64_t lostPeer() const { return lost; }
   bool hasLinks() const { return plan && plan->hasLinks; }
+  /// How late, in ns, advance() may learn of messages over the link.
+  int64_t latenessNs() const;
   /// Grows with every step.
   uint64_t progress() const { return steps; }
   /// After a failure: gives up what is under way when nowNs() reaches `until`, and closes the link
@@ -70,11 +73,17 @@ public:
   std::vector<StepSpan> *trace = nullptr;
 
 private:
+  /// Memory that is written before it is read, and therefore not cleared.
+  struct Buffer {
+    std::unique_ptr<std::byte[]> memory;
+    size_t bytes = 0;
+  };
   /// A message over the link, and its memory where the piece is not one run or is to be reduced.
   struct LinkMessage {
     net::Transfer transfer;
-    std::vector<std::byte> buffer;
+    Buffer buffer;
     int64_t bufferBytes = 0; ///< of this message
+    std::byte *data() const { return buffer.memory.get(); }
   };
 
   Status start(const Collective &collective, GroupMember &member, std::byte *scratch);
@@ -168,8 +177,10 @@ private:
   std::vector<LinkMessage *> posted; ///< by message; null: not posted
   std::vector<std::unique_ptr<LinkMessage>> linkMessages;
   std::vector<LinkMessage *> idle;
+  std::vector<Buffer> idleBuffers;
   int64_t stagedBytes = 0; ///< of all messages under way
   uint64_t steps = 0;
+  net::Lateness lateness; ///< of messages that come over links
   Awaited lacking;
   int64_t lost = -1;
 };

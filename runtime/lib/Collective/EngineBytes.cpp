@@ -70,7 +70,7 @@ Engine::Place Engine::placeOf(uint32_t number, uint32_t message) const {
   if (plan->pairs[peer] == PairKind::link)
     // A message that came to its place is copied onto itself.
     return posted[message] && posted[message]->bufferBytes > 0
-               ? Place{Space::scratch, posted[message]->buffer.data(), -1}
+               ? Place{Space::scratch, posted[message]->data(), -1}
                : Place{};
   // The peer stays in the collective until its message is taken.
   const Arrival::Reached &theirs = member->arrivals[peer]->at(sequence);

@@ -49,7 +49,7 @@ bool EngineRun::wait() {
   return control->waitFor(*self, Waiting::peer, awaited.rank, [&](int64_t until) {
     if (awaited.counter)
       until = std::min(until, nowNs() + kNapNs);
-    if (const Status moved = link->progress(until); !moved.ok()) {
+    if (const Status moved = link->progress(until, engine.latenessNs()); !moved.ok()) {
       control->fail(moved);
       return true;
     }

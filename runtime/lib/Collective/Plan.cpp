@@ -92,6 +92,8 @@ Result<std::shared_ptr<CollectivePlan>> makePlan(Schedule schedule,
       ++plan->takes[static_cast<size_t>(source.peer)];
       if (!addMessage(source.peer, source.message, source.piece.bytes)) {
         ASSIGN_OR_RETURN(plan->senderPieces[i], senderPiece(source));
+      } else if (pairs[static_cast<size_t>(source.peer)] == PairKind::link) {
+        plan->receivedBytes += source.piece.bytes;
       }
     }
   }

@@ -46,6 +46,7 @@ struct CollectivePlan {
   /// By step: of sends in staged pairs that send the same bytes, the first one.
   std::vector<uint32_t> sameBytes;
   size_t mostSources = 0;     ///< of a step
+  int64_t receivedBytes = 0;  ///< of messages over links
   bool exceedsCaches = false; ///< the memory that all ranks use together
 };
 

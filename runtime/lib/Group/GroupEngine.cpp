@@ -213,6 +213,7 @@ bool GroupEngine::isDone() const { return run->isDone; }
 Engine::Awaited GroupEngine::awaited() const {
   return run->isDone ? Engine::Awaited() : run->engine.awaited();
 }
+int64_t GroupEngine::latenessNs() const { return run->engine.latenessNs(); }
 bool GroupEngine::hasLinks() const { return !run->isDone && run->engine.hasLinks(); }
 bool GroupEngine::sharesMemory() const { return run->member->staging != nullptr; }
 void GroupEngine::ring() {

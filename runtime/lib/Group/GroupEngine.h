@@ -68,6 +68,8 @@ public:
   bool isDone() const;
   /// What advance() lacked; nothing of any rank when the collective is done.
   Engine::Awaited awaited() const;
+  /// As Engine's.
+  int64_t latenessNs() const;
   /// Whether the collective has messages over the link.
   bool hasLinks() const;
   /// Whether ranks of the host set counters.

@@ -94,7 +94,8 @@ Status Group::wait(int64_t until) {
   if (!awaited.counter) {
     // Ranks of the host may go on meanwhile.
     const bool alsoCounts = hasBegun && engine->sharesMemory();
-    return link->progress(alsoCounts ? std::min(until, nowNs() + kNapNs) : until);
+    return link->progress(alsoCounts ? std::min(until, nowNs() + kNapNs) : until,
+                          hasBegun ? engine->latenessNs() : 0);
   }
   // What comes over the link is looked at now and then.
   const int64_t nap = engine->hasLinks() || !messages.empty() ? kNapNs : kLongNapNs;

@@ -40,7 +40,7 @@ bool Channel::isGenuine(const std::byte *data, const Sealed &sealed, const Block
 Result<std::unique_ptr<Port>> Port::create(std::shared_ptr<const UcxContext> networks) {
   ASSIGN_OR_RETURN(std::unique_ptr<Worker> worker, Worker::create(std::move(networks)));
   std::unique_ptr<Port> port(new Port(std::move(worker)));
-  RETURN_IF_ERROR(port->worker->handle(kStart, onFrame, port.get(), false));
+  RETURN_IF_ERROR(port->worker->handle(kStart, onFrame, port.get()));
   return port;
 }
 

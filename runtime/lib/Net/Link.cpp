@@ -20,8 +20,9 @@ enum : unsigned { kData = 1, kControl = 2 };
 struct Link::Early {
   uint64_t tag;
   size_t bytes;
-  void *data;
+  void *data;        ///< that UCX keeps for us; null where `copy` has it
   bool isRendezvous; ///< `data` stands for bytes that are still at the sender
+  std::vector<std::byte> copy;
 };
 
 struct Link::Peer {
@@ -54,6 +55,7 @@ struct Link::Callbacks {
       return UCS_OK;
     link.worker->note();
     const bool isRendezvous = (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0;
+    const bool mayKeep = isRendezvous || (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_DATA) != 0;
     auto found =
         std::find_if(peer.receives.begin(), peer.receives.end(),
                      [&](const Transfer *receive) { return receive->header.tag == sent.tag; });
@@ -71,8 +73,13 @@ struct Link::Callbacks {
       return UCS_OK;
     }
     peer.earlyBytes += kept;
-    peer.early.push_back({sent.tag, bytes, bytes == 0 ? nullptr : data, isRendezvous});
-    return bytes == 0 ? UCS_OK : UCS_INPROGRESS;
+    const bool isKept = bytes != 0 && mayKeep;
+    peer.early.push_back({sent.tag, bytes, isKept ? data : nullptr, isRendezvous, {}});
+    if (!isKept) {
+      const auto *from = static_cast<const std::byte *>(data);
+      peer.early.back().copy.assign(from, from + bytes);
+    }
+    return isKept ? UCS_INPROGRESS : UCS_OK;
   }
 
   static ucs_status_t onControl(void *argument, const void *, size_t, void *data, size_t bytes,
@@ -124,8 +131,8 @@ Result<std::unique_ptr<Link>> Link::create(std::shared_ptr<const UcxContext> con
                                            int64_t ranks, size_t mostEarly) {
   ASSIGN_OR_RETURN(std::unique_ptr<Worker> worker, Worker::create(std::move(context)));
   std::unique_ptr<Link> link(new Link(std::move(worker), rank, ranks, mostEarly));
-  RETURN_IF_ERROR(link->worker->handle(kData, Callbacks::onData, link.get(), true));
-  RETURN_IF_ERROR(link->worker->handle(kControl, Callbacks::onControl, link.get(), false));
+  RETURN_IF_ERROR(link->worker->handle(kData, Callbacks::onData, link.get()));
+  RETURN_IF_ERROR(link->worker->handle(kControl, Callbacks::onControl, link.get()));
   return link;
 }
 
@@ -252,10 +259,11 @@ void Link::receive(Transfer &transfer, int64_t from, uint64_t tag, void *data, s
     peer.receives.push_back(&transfer);
     return;
   }
-  const Early message = *found;
+  Early message = std::move(*found);
   peer.early.erase(found);
   peer.earlyBytes -= message.isRendezvous ? 0 : message.bytes;
-  if (!take(transfer, message.bytes, message.data, message.isRendezvous) && message.data)
+  void *came = message.data ? message.data : message.copy.data();
+  if (!take(transfer, message.bytes, came, message.isRendezvous) && message.data)
     worker->ucx().ucp_am_data_release(worker->handle(), message.data);
 }
 
@@ -345,12 +353,12 @@ bool Link::sendControl(int64_t to, const std::vector<std::byte> &frame) {
 
 void Link::setSpin(SpinLimit limit) { worker->setSpin(limit); }
 
-Status Link::progress(int64_t until) {
+Status Link::progress(int64_t until, int64_t latenessNs) {
   Status status;
   if (until == 0)
     worker->poll();
   else
-    status = worker->wait(until);
+    status = worker->wait(until, latenessNs);
   if (someLost)
     abandonLost();
   return status;

@@ -122,8 +122,9 @@ public:
   /// How `progress` spins before it sleeps.
   void setSpin(SpinLimit limit);
   /// Moves messages until one of them is done, a peer is lost, a handler was called or `signal`
-  /// was, or nowNs() reaches `until`; with `until` 0 it does not wait.
-  Status progress(int64_t until);
+  /// was, or nowNs() reaches `until`; with `until` 0 it does not wait. All but a signal may be told
+  /// late by `latenessNs`, with which a wait takes less of the processor.
+  Status progress(int64_t until, int64_t latenessNs = 0);
   /// Makes `progress` return. For any thread.
   void signal();
 

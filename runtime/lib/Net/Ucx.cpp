@@ -48,6 +48,9 @@ private:
 /// that only one of them moves at a time: messages of collectives, which are shorter, do without
 /// it.
 constexpr size_t kMaxEagerBytes = size_t(512) << 10;
+/// What UCX receives of TCP at once. A message that is longer comes in fragments, which UCX puts
+/// together in other memory before it hands them out.
+constexpr size_t kReceivedBytes = kMaxEagerBytes + (size_t(4) << 10);
 
 bool hasRdma() {
   std::error_code none;
@@ -114,11 +117,14 @@ Result<std::shared_ptr<const UcxContext>> openNetworks(const NetOptions &options
   if (!std::getenv("UCX_RNDV_THRESH") && !hasRdma())
     set("RNDV_THRESH", std::to_string(kMaxEagerBytes + 1));
   // Otherwise a thread that connects to a host that is down waits in the kernel for minutes.
-  // UCX 1.13 has this option of TCP without its prefix, later versions with it; it ignores what it
+  // UCX 1.13 has options of TCP without their prefix, later versions with it; it ignores what it
   // has not.
   if (!std::getenv("UCX_TCP_CONN_NB"))
     for (const char *name : {"CONN_NB", "TCP_CONN_NB"})
       (void)ucx->ucp_config_modify(config, name, "y");
+  if (!std::getenv("UCX_TCP_RX_SEG_SIZE"))
+    for (const char *name : {"RX_SEG_SIZE", "TCP_RX_SEG_SIZE"})
+      (void)ucx->ucp_config_modify(config, name, std::to_string(kReceivedBytes).c_str());
   ucp_params_t params{};
   params.field_mask =
       UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_MT_WORKERS_SHARED | UCP_PARAM_FIELD_NAME;

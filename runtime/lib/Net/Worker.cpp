@@ -94,25 +94,30 @@ void Worker::setSpin(SpinLimit limit) {
 /// the time since the first of these wake-ups, with half of that time of the message before.
 constexpr int kWakeUps = 3;
 constexpr int64_t kPausePart = 32;
+/// A caller to whom messages may be told late allows longer pauses at once (Lateness.h).
 /// A shorter pause costs as much as the wake-up that it saves; in a longer one the kernel's buffers
 /// may fill up. A pause shorter than a sleep saves no wake-up.
-constexpr int64_t kMinPauseNs = 50000, kMaxPauseNs = 1000000;
+constexpr int64_t kMinPauseNs = 50000, kMaxPauseNs = 2000000;
 
-Status Worker::wait(int64_t until) {
+Status Worker::wait(int64_t until, int64_t latenessNs) {
   auto hasCome = [&] { return poll() || signalled.exchange(false, std::memory_order_acquire); };
-  if (spin.until(hasCome))
+  const bool mayBeLate = latenessNs >= kMinPauseNs;
+  if (mayBeLate ? hasCome() : spin.until(hasCome))
     return {};
   int64_t since = 0;
   int wakeUps = 0; // for parts of messages
+  bool isFirst = true;
   while (!hasCome()) {
     const int64_t now = nowNs();
     if (now >= until)
       return {};
-    if (hasMoved) {
+    if (hasMoved || (isFirst && mayBeLate)) {
+      isFirst = false;
       if (++wakeUps == 1)
         since = now - arrivalNs / 2;
-      const int64_t pause = std::min((now - since) / kPausePart, kMaxPauseNs);
-      if (wakeUps >= kWakeUps && pause >= std::max(kMinPauseNs, sleepNs)) {
+      const int64_t own = wakeUps >= kWakeUps ? (now - since) / kPausePart : 0;
+      const int64_t pause = std::min(std::max(own, latenessNs), kMaxPauseNs);
+      if (pause >= std::max(kMinPauseNs, sleepNs)) {
         sleep(std::min(now + pause, until), WakeOn::signal);
         continue;
       }
@@ -135,13 +140,13 @@ void Worker::signal() {
   (void)!write(wakeup, &one, sizeof one);
 }
 
-Status Worker::handle(unsigned id, ucp_am_recv_callback_t callback, void *argument,
-                      bool keepsData) {
+Status Worker::handle(unsigned id, ucp_am_recv_callback_t callback, void *argument) {
   ucp_am_handler_param_t params{};
   params.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_FLAGS |
                       UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG;
   params.id = id;
-  params.flags = UCP_AM_FLAG_WHOLE_MSG | (keepsData ? UCP_AM_FLAG_PERSISTENT_DATA : 0);
+  // Without UCP_AM_FLAG_PERSISTENT_DATA, with which UCX copies all that TCP has received.
+  params.flags = UCP_AM_FLAG_WHOLE_MSG;
   params.cb = callback;
   params.arg = argument;
   return ucx().check(ucx().ucp_worker_set_am_recv_handler(worker, &params), "receive messages");

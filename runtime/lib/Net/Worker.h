@@ -39,14 +39,15 @@ public:
   void note() { ++events; }
   /// Handles what has come, without waiting. Returns whether anything was noted.
   bool poll();
-  /// Returns once something was noted or signalled, or when nowNs() reaches `until`.
-  Status wait(int64_t until);
+  /// Returns once something was noted or signalled, or when nowNs() reaches `until`. What is noted
+  /// may be told late by `latenessNs`, so that the thread wakes up less often.
+  Status wait(int64_t until, int64_t latenessNs = 0);
   /// Wakes the thread that waits, or makes its next wait return at once. For any thread.
   void signal();
 
-  /// Sets the handler of active messages of this number. With `keepsData` it may keep data that
-  /// arrived.
-  Status handle(unsigned id, ucp_am_recv_callback_t callback, void *argument, bool keepsData);
+  /// Sets the handler of active messages of this number. Data that arrived without
+  /// UCP_AM_RECV_ATTR_FLAG_DATA is gone when it returns.
+  Status handle(unsigned id, ucp_am_recv_callback_t callback, void *argument);
   /// Makes an endpoint; on its failure `failed` is called once, while the worker makes progress.
   Status connect(ucp_ep_params_t params, ucp_err_handler_cb_t failed, void *argument,
                  ucp_ep_h &endpoint) const;

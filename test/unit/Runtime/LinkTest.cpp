@@ -5,10 +5,13 @@
 #include "runtime/lib/Net/Link.h"
 #include "ProcessTesting.h"
 #include "braid/Base/StatusMacros.h"
+#include "runtime/lib/Net/Lateness.h"
 #include "runtime/lib/Net/Networks.h"
 
 #include <csignal>
 #include <numeric>
+#include <sys/resource.h>
+#include <thread>
 
 using namespace braid::runtime;
 using namespace braid::runtime::net;
@@ -19,10 +22,10 @@ namespace {
 
 using Work = std::function<Status(Link &)>;
 
-Status waitFor(Link &link, const Transfer &transfer, double seconds = 20) {
+Status waitFor(Link &link, const Transfer &transfer, double seconds = 20, int64_t latenessNs = 0) {
   for (const int64_t until = nowNs() + static_cast<int64_t>(seconds * kSecond);
        !transfer.done() && nowNs() < until;)
-    RETURN_IF_ERROR(link.progress(until));
+    RETURN_IF_ERROR(link.progress(until, latenessNs));
   return transfer.done() ? transfer.status() : Status::error("nothing came");
 }
 
@@ -69,7 +72,8 @@ std::vector<uint64_t> pattern(size_t count, uint64_t seed) {
 TEST(Link, MessagesOfAllSizesGoBothWays) {
   expectDone(2, [](const Board &, Link &link) -> Status {
     const int64_t peer = 1 - link.rank();
-    for (size_t count : {0, 1, 3, 100, 1000, 8191, 8192, 100000, 3000000}) {
+    // Beyond 512 KiB a message waits for its receive.
+    for (size_t count : {0, 1, 3, 100, 1000, 8191, 8192, 65535, 65536, 65537, 100000, 3000000}) {
       const std::vector<uint64_t> mine = pattern(count, static_cast<uint64_t>(link.rank()));
       std::vector<uint64_t> theirs(count + 1, 7);
       Transfer out, in;
@@ -93,7 +97,8 @@ TEST(Link, TagsAndSendersTellMessagesApart) {
     const auto ranks = static_cast<size_t>(link.ranks());
     std::vector<Transfer> out(ranks * kTags), in(ranks * kTags);
     std::vector<std::vector<uint64_t>> sent(ranks * kTags), got(ranks * kTags);
-    auto size = [](uint64_t tag) { return size_t(1) << (2 * tag); };
+    // Up to 512 KiB: all of them come early.
+    auto size = [](uint64_t tag) { return size_t(4) << (2 * tag); };
     for (size_t peer = 0; peer < ranks; ++peer)
       for (uint64_t tag = 0; tag < kTags; ++tag) {
         const size_t i = peer * kTags + tag;
@@ -146,6 +151,94 @@ TEST(Link, MessagesOfOneTagArriveInOrder) {
         return Status::error("message ", i, " is another one");
     }
     return {};
+  });
+}
+
+/// How often the calling thread has given up its processor.
+int64_t sleeps() {
+  rusage usage{};
+  getrusage(RUSAGE_THREAD, &usage);
+  return usage.ru_nvcsw;
+}
+
+TEST(Lateness, IsAPartOfTheTimeThatIsLeft) {
+  constexpr int64_t kBytes = 1000;
+  Lateness lateness;
+  lateness.begin();
+  EXPECT_EQ(lateness.latenessNs(100 * kBytes), 0);
+  const int64_t before = nowNs();
+  lateness.note(kBytes);
+  const int64_t after = nowNs();
+  EXPECT_EQ(lateness.latenessNs(100 * kBytes), 0);
+  sleepFor(0.01);
+  for (int i = 1; i < 50; ++i)
+    lateness.note(kBytes);
+  // 49 messages took the time since the first one.
+  const int64_t least = (nowNs() - after) / 49;
+  const int64_t of50 = lateness.latenessNs(100 * kBytes), ofOne = lateness.latenessNs(51 * kBytes);
+  // At most the time of 256 KiB.
+  const int64_t ofMany = lateness.latenessNs(kBytes << 20);
+  const int64_t most = (nowNs() - before) / 49 + 1;
+  EXPECT_GE(of50, least * 50 / 16);
+  EXPECT_LE(of50, most * 50 / 16);
+  EXPECT_GE(ofOne, least / 16);
+  EXPECT_LE(ofOne, most / 16 + 1);
+  EXPECT_GE(ofMany, least * 262);
+  EXPECT_LE(ofMany, most * 263);
+  EXPECT_EQ(lateness.latenessNs(50 * kBytes), 0);
+  lateness.begin();
+  EXPECT_EQ(lateness.latenessNs(100 * kBytes), 0);
+}
+
+TEST(Link, AWaitThatMayBeLateSleepsSeldom) {
+  expectDone(2, [](const Board &board, Link &link) -> Status {
+    // Single messages, one every 0.2 ms.
+    constexpr size_t kMessages = 1000;
+    std::vector<uint64_t> values(kMessages);
+    std::vector<Transfer> transfers(kMessages);
+    const bool sends = link.rank() == 0;
+    for (size_t i = 0; i < kMessages && !sends; ++i)
+      link.receive(transfers[i], 0, i, &values[i], 8);
+    meet(board, link, "posted");
+    const int64_t begin = nowNs(), sleptBefore = sleeps();
+    for (size_t i = 0; i < kMessages; ++i) {
+      if (sends) {
+        values[i] = i;
+        link.send(transfers[i], 1, i, &values[i], 8);
+        sleepFor(0.0002);
+        RETURN_IF_ERROR(link.progress(0));
+        continue;
+      }
+      // No lateness is longer than 2 ms.
+      RETURN_IF_ERROR(waitFor(link, transfers[i], 20, 100 * kSecond));
+      if (values[i] != i)
+        return Status::error("message ", i, " is another one");
+    }
+    // A wait sleeps so long, and once more until something comes.
+    const int64_t slept = sleeps() - sleptBefore, most = 2 * (nowNs() - begin) / 2000000 + 20;
+    if (!sends && slept > most)
+      return Status::error("slept ", slept, " times in place of at most ", most);
+    for (const Transfer &transfer : transfers)
+      RETURN_IF_ERROR(waitFor(link, transfer));
+    meet(board, link, "received");
+    return {};
+  });
+}
+
+TEST(Link, ASignalEndsAWaitThatMayBeLate) {
+  expectDone(2, [](const Board &board, Link &link) -> Status {
+    meet(board, link, "connected");
+    if (link.rank() == 1)
+      return {};
+    std::thread other([&] {
+      sleepFor(0.05);
+      link.signal();
+    });
+    const int64_t begin = nowNs();
+    const Status status = link.progress(begin + 20 * kSecond, 20 * kSecond);
+    other.join();
+    RETURN_IF_ERROR(status);
+    return nowNs() - begin < 10 * kSecond ? Status() : Status::error("the signal was slept over");
   });
 }
 
