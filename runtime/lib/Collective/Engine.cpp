@@ -452,7 +452,7 @@ Engine::LinkMessage &Engine::acquire(uint32_t message, int64_t bufferBytes) {
       idleBuffers.pop_back();
     }
     if (entry->buffer.bytes < wanted) {
-      entry->buffer = {};
+      entry->buffer = {}; // before the longer one is allocated
       entry->buffer = {std::unique_ptr<std::byte[]>(new std::byte[wanted]), wanted};
     }
   }

@@ -4,8 +4,7 @@
 //===----------------------------------------------------------------------===//
 //
 // How late whoever waits for a row of messages may learn that one of them has come. A thread that
-// is woken by every packet takes more of the processor for that than for the bytes: at 1 Gbit/s
-// about half as much again as one that looks every 2 ms.
+// is woken by every packet takes much of the processor for that (test/benchmark/README.md).
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_NET_LATENESS_H

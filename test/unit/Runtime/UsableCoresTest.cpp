@@ -8,10 +8,11 @@
 #include "runtime/lib/Sync/Counter.h"
 #include "runtime/lib/Sync/RunControl.h"
 
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <sched.h>
-#include <sys/resource.h>
 #include <thread>
+#include <unistd.h>
 
 using namespace braid::runtime;
 using namespace braid::runtime::testing;
@@ -110,39 +111,42 @@ TEST(Spin, StaysAwakeForAPeerWhileNothingIsComputed) {
   control.begin();
   QueueState &queue = control.queue(0, kCommunicationQueue);
   const ComputeClock clock;
-  auto sleepsIn = [&](Waiting what, const ComputeClock *computing) {
+  auto sleepsIn = [&](Waiting what, const ComputeClock *computing, int milliseconds) {
     Counter counter;
     queue.clock = computing;
-    auto switches = [] {
-      rusage usage{};
-      getrusage(RUSAGE_THREAD, &usage);
-      return usage.ru_nvcsw; // when the thread slept, not when another one took its core
+    const std::string status = "/proc/self/task/" + std::to_string(gettid()) + "/status";
+    auto switches = [&status] {
+      std::ifstream lines(status);
+      const std::string field = "voluntary_ctxt_switches:";
+      for (std::string line; std::getline(lines, line);)
+        if (line.compare(0, field.size(), field) == 0)
+          return std::stol(line.substr(field.size()));
+      return -1L;
     };
     std::atomic<bool> isAboutToWait{false};
+    long before = 0;
+    bool sleeps = false;
+    // It looks before it ends the wait, as what follows a wait may hold the thread up.
     std::thread peer([&] {
       while (!isAboutToWait)
         std::this_thread::yield();
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      for (int i = 0; i < milliseconds && !sleeps; ++i) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        // When the thread slept, not when another one took its core.
+        sleeps = switches() > before;
+      }
       counter.set(1);
     });
-    const auto before = switches();
+    before = switches();
+    EXPECT_GE(before, 0);
     isAboutToWait = true;
     EXPECT_TRUE(control.wait(counter, 1, queue, what));
-    const bool sleeps = switches() > before;
     peer.join();
     return sleeps;
   };
-  // A wait may sleep for another reason: a page, a lock of the sanitizer, a schedule that holds
-  // threads up. Not all of them do.
-  auto alwaysSleepsIn = [&](Waiting what, const ComputeClock *computing) {
-    for (int i = 0; i < 20; ++i)
-      if (!sleepsIn(what, computing))
-        return false;
-    return true;
-  };
-  EXPECT_FALSE(alwaysSleepsIn(Waiting::peer, nullptr));
-  EXPECT_TRUE(sleepsIn(Waiting::peer, &clock));
-  EXPECT_TRUE(sleepsIn(Waiting::event, nullptr));
+  EXPECT_FALSE(sleepsIn(Waiting::peer, nullptr, 20));
+  EXPECT_TRUE(sleepsIn(Waiting::peer, &clock, 10000));
+  EXPECT_TRUE(sleepsIn(Waiting::event, nullptr, 10000));
 }
 
 /// After spinning in vain a thread stops spinning and retries only rarely.
