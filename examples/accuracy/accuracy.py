@@ -34,6 +34,9 @@ ENCODINGS = ["int8:128", "int6:128", "int4:128", "int8:128+zero-point", "int6:12
 GROUPS = [f"{name}:{group}{option}" for name, option in (("int4", ""), ("int4", "+zero-point"), ("int4", "+hadamard64"), ("fp8e4m3", ""))
           for group in (64, 256, 512)]
 
+# Of SmolLM2, without --long.
+SHORT_LAYERS = 6
+
 
 def fail(message):
     sys.exit(f"accuracy: error: {message}")
@@ -82,6 +85,35 @@ def choose(model, mesh, weights, calibration, budget, name):
         return json.loads(archive.read("manifest.json"))["error_budget"]
 
 
+def simulate(name, report, layers):
+    """Prints what an independent simulation in PyTorch loses on the sequences of a report of SmolLM2 under the encodings that it knows:
+    as Braid's ranks do, and where they encode their own parts too, as in implementations that do not leave them out."""
+    sys.path[:0] = [str(HERE), str(ROOT / "examples" / "complete-text")]
+    import complete
+    import simulation
+    pytorch = complete.pytorch_model()
+    if not pytorch:
+        fail("--simulate needs PyTorch, which scripts/setup.sh installs")
+    if layers:
+        del pytorch.model.layers[layers:]
+    model = simulation.smollm2(pytorch, 3, embedding=False)
+    ids = np.load(WORK / f"smollm2-{name}.npy")
+    plain = simulation.likelihood(model, ids)
+    print(f"increase of the perplexity on {len(ids)} sequences of {ids.shape[1]} tokens: here, in a simulation, and in one whose ranks encode "
+          f"their own parts too", flush=True)
+    rows = []
+    for row in report["encodings"]:
+        encodings = row["encodings"].rsplit("=", 1)[1]
+        if not re.fullmatch(r"(int\d:128((\+zero-point)|(\+spikes)|(\+hadamard64))*/?)+", encodings):
+            continue
+        increases = [row["perplexity"] / report["perplexity"] - 1]
+        for model.own_as_is in (True, False):
+            increases.append(np.exp(plain - simulation.likelihood(model, ids, simulation.halves_of(encodings))) - 1)
+        print(f"{encodings:50}" + "".join(f"{100 * increase:+9.2f}%" for increase in increases), flush=True)
+        rows.append({"encodings": encodings, **dict(zip(("here", "simulated", "simulated_own_encoded"), map(float, increases)))})
+    (WORK / f"smollm2-{name}" / "simulation.json").write_text(json.dumps(rows, indent=2) + "\n")
+
+
 def held_out(report, encodings, uniform, metric):
     """How the choice does on data that it was not made with."""
     rows = {row["encodings"]: row for row in report["encodings"]}
@@ -96,7 +128,7 @@ def held_out(report, encodings, uniform, metric):
     return {"batches": len(values), "metric": metric, "mean": float(mean), "percentile_95": float(worst), "bytes_of_int8": share}
 
 
-def smollm2(long):
+def smollm2(long, simulated):
     sys.path.insert(0, str(ROOT / "examples" / "complete-text"))
     import convert
     if not GGUF.exists():
@@ -120,7 +152,7 @@ def smollm2(long):
 
     def imported(tokens):
         model = WORK / f"smollm2-{tokens}.mlir"
-        braid("import", checkpoint, "--batch", 1, "--seq", tokens, *([] if long else ["--layers", 6]), "-o", model)
+        braid("import", checkpoint, "--batch", 1, "--seq", tokens, *([] if long else ["--layers", SHORT_LAYERS]), "-o", model)
         return model, "tp=3", checkpoint
 
     np.save(WORK / "smollm2-evaluated.npy", sequences(tokens)[:count])
@@ -132,8 +164,10 @@ def smollm2(long):
     for name, source, count in (("contexts", EVALUATED, 5 if long else 1), ("other-contexts", CALIBRATED, 3 if long else 1)):
         of_source = ids if source == EVALUATED else tokenizer.encode("\n".join(text_of(*source))).ids
         np.save(WORK / f"smollm2-{name}.npy", np.array(of_source[:count * tokens], np.int64).reshape(count, tokens))
-        evaluate(*model, WORK / f"smollm2-{name}.npy", WORK / f"smollm2-{name}",
-                 [f"attention.output={e},mlp.down={e}" for e in (ENCODINGS if long else ["int4:128"])])
+        report = evaluate(*model, WORK / f"smollm2-{name}.npy", WORK / f"smollm2-{name}",
+                          [f"attention.output={e},mlp.down={e}" for e in (ENCODINGS if long else ["int4:128"])])
+        if simulated:
+            simulate(name, report, None if long else SHORT_LAYERS)
     results = []
     for percent, (count, held, tokens) in budgets.items():
         # What an encoding costs depends on the kind of text: some parts of a document lose three times as much as others. So a
@@ -153,7 +187,7 @@ def smollm2(long):
     return results
 
 
-def minilm(long):
+def minilm(long, _):
     if not (MINILM / "model.safetensors").exists():
         fail(f"the checkpoint is not in {MINILM}; scripts/setup.sh installs it")
     tokenizer = Tokenizer.from_file(str(MINILM / "tokenizer.json"))
@@ -194,12 +228,15 @@ def main():
     parser = argparse.ArgumentParser(prog="accuracy", add_help=False)
     parser.add_argument("--long", action="store_true")
     parser.add_argument("--model", choices=["smollm2", "minilm"])
+    parser.add_argument("--simulate", action="store_true")
     args = parser.parse_args()
+    if args.simulate and args.model == "minilm":
+        fail("--simulate is for SmolLM2, which --model minilm leaves out")
     WORK.mkdir(parents=True, exist_ok=True)
     results = {}
     for name, run in (("minilm", minilm), ("smollm2", smollm2)):
         if args.model in (None, name):
-            results[name] = run(args.long)
+            results[name] = run(args.long, args.simulate)
     (WORK / "budgets.json").write_text(json.dumps(results, indent=2) + "\n")
 
 

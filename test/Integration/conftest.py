@@ -14,7 +14,7 @@ import pytest
 import braidtest
 import models
 
-sys.path.insert(0, str(braidtest.ROOT / "test" / "lab"))
+sys.path[:0] = [str(braidtest.ROOT / "test" / "lab"), str(braidtest.ROOT / "examples" / "accuracy")]
 from lab import Lab, LabUnavailable  # noqa: E402
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import braidtest
 from conftest import Case
-from simulation import Simulation, halves_of
+import simulation
 from test_against_pytorch import check_case
 from test_encoded_models import QUANTIZED, check_budget, check_encoded
 
@@ -59,29 +59,6 @@ def test_smollm2_encoded(smollm2, ucx, tmp_path, how):
     check_encoded(smollm2, "tp=3", QUANTIZED[how], tmp_path)
 
 
-def simulated(model, ranks):
-    """The ranks add what they have of the rows of each layer's attention and MLP, and of the embedding, which one of them has."""
-    simulation = Simulation(model, ranks)
-    for layer in model.model.layers:
-        simulation.replace(layer.self_attn, "o_proj")
-        simulation.replace(layer.mlp, "down_proj")
-    shard = model.config.vocab_size // ranks
-    model.model.embed_tokens.register_forward_hook(
-        lambda _, ids, rows: simulation.sum([rows * (ids[0] // shard == rank).unsqueeze(-1) for rank in range(ranks)]))
-    return simulation
-
-
-def likelihood(simulation, ids, halves=None):
-    """The mean of the logarithms."""
-    import torch
-    simulation.halves, logs = halves, []
-    with torch.no_grad():
-        for sequence in torch.from_numpy(ids).split(1):
-            rows = torch.log_softmax(simulation.model(sequence).logits[:, :-1], -1)
-            logs.append(rows.gather(-1, sequence[:, 1:, None]))
-    return float(torch.cat(logs).mean())
-
-
 @pytest.mark.long
 def test_smollm2_under_a_budget(smollm2, ucx, tmp_path):
     model = braidtest.import_model(smollm2.checkpoint, tmp_path / "model.mlir", 1, 16)
@@ -99,15 +76,15 @@ def test_smollm2_loses_what_a_simulation_loses(smollm2, tmp_path):
     np.save(tmp_path / "ids.npy", ids)
     model = braidtest.import_model(smollm2.checkpoint, tmp_path / "model.mlir", 1, 128)
     encodings = ["int8:128", "int7:128", "int6:128", "int5:128/int8:128", "int6:128+zero-point", "int4:128+zero-point",
-                 "int4:128+spikes/int8:128"]
+                 "int4:128+spikes/int8:128", "int6:128+hadamard64"]
     braidtest.braid("evaluate", model, "--mesh", "tp=3", "--weights", smollm2.checkpoint, "--data", tmp_path / "ids.npy",
                     "--output", tmp_path / "out", *[word for name in encodings for word in ("--encodings", name)])
     report = json.loads((tmp_path / "out" / "evaluation.json").read_text())
-    simulation = simulated(complete.pytorch_model(), 3)
-    plain = likelihood(simulation, ids)
+    model = simulation.smollm2(complete.pytorch_model(), 3)
+    plain = simulation.likelihood(model, ids)
     assert np.log(report["perplexity"]) == pytest.approx(-plain, rel=1e-5)
     for row in report["encodings"]:
-        lost = plain - likelihood(simulation, ids, halves_of(row["encodings"]))
+        lost = plain - simulation.likelihood(model, ids, simulation.halves_of(row["encodings"]))
         got = np.log(row["perplexity"] / report["perplexity"])
         print(f"{row['encodings']}: {got:+.4f}, in the simulation {lost:+.4f}")
         # Both round alike, but sums of matmuls differ in their last bits, and outliers make much of a code that differs by one.

@@ -16,13 +16,25 @@ def halves_of(encodings):
     return pair[0], pair[-1]
 
 
-def quantized(x, bits, *options, group=128):
-    """What `intN:128`, with the options "zero-point" and "spikes", keeps of the rows of x, in groups of so many elements: multiples of
-    a step above an offset, which is rounded down to f16, or from 0; steps are rounded up. Spikes are a group's smallest element and
-    the largest of the others."""
+def rotated(x, block):
+    """Blocks of elements of the rows of x, each times the orthonormal Hadamard matrix, which undoes itself."""
     import torch
+    matrix = torch.ones(1, 1)
+    while len(matrix) < block:
+        matrix = torch.kron(torch.tensor([[1.0, 1], [1, -1]]), matrix)
+    return (x.unflatten(-1, (-1, block)) @ (matrix / block**0.5)).flatten(-2)
+
+
+def quantized(x, bits, *options, group=128):
+    """What `intN:128`, with the options "zero-point", "spikes" and "hadamard64", keeps of the rows of x, in groups of so many elements:
+    multiples of a step above an offset, which is rounded down to f16, or from 0; steps are rounded up. Spikes are a group's smallest
+    element and the largest of the others."""
+    import torch
+    if "hadamard64" in options:
+        return rotated(quantized(rotated(x, 64), bits, *[option for option in options if option != "hadamard64"], group=group), 64)
     zero_point, spikes = "zero-point" in options, "spikes" in options
-    assert set(options) <= {"zero-point", "spikes"}
+    if not set(options) <= {"zero-point", "spikes"}:
+        raise ValueError(f"the simulation has no encodings with {', '.join(options)}")
     parts = []
     for part in x.split(group, -1):
         inner = part
@@ -46,11 +58,11 @@ def quantized(x, bits, *options, group=128):
 
 class Simulation:
     """A PyTorch model that computes like so many ranks whose all_reduces are encoded: they add what they have of the rows of the
-    linear layers that `replace` was called with. A rank adds what it has of its own rows as it is. `halves` are, for the reduce and
-    the gather half, arguments of quantized behind x."""
+    linear layers that `replace` was called with. A rank adds what it has of its own rows as it is, unless `own_as_is` is false. `halves`
+    are, for the reduce and the gather half, arguments of quantized behind x."""
 
     def __init__(self, model, ranks):
-        self.model, self.halves, self.ranks = model, None, ranks
+        self.model, self.halves, self.ranks, self.own_as_is = model, None, ranks, True
 
     def replace(self, module, *names):
         """Puts sums of so many products as there are ranks in place of linear layers, which are attributes of the module."""
@@ -78,4 +90,29 @@ class Simulation:
         reduce, gather = self.halves
         rows = parts[0].shape[:-1].numel()
         owner = (torch.arange(rows) // -(-rows // self.ranks)).reshape(*parts[0].shape[:-1], 1)
-        return quantized(sum(torch.where(owner == rank, part, quantized(part, *reduce)) for rank, part in enumerate(parts)), *gather)
+        return quantized(sum(torch.where((owner == rank) & self.own_as_is, part, quantized(part, *reduce)) for rank, part in enumerate(parts)),
+                         *gather)
+
+
+def smollm2(model, ranks, embedding=True):
+    """The ranks add what they have of the rows of each layer's attention and MLP, and of the embedding, which one of them has."""
+    simulation = Simulation(model, ranks)
+    for layer in model.model.layers:
+        simulation.replace(layer.self_attn, "o_proj")
+        simulation.replace(layer.mlp, "down_proj")
+    shard = model.config.vocab_size // ranks
+    if embedding:
+        model.model.embed_tokens.register_forward_hook(
+            lambda _, ids, rows: simulation.sum([rows * (ids[0] // shard == rank).unsqueeze(-1) for rank in range(ranks)]))
+    return simulation
+
+
+def likelihood(simulation, ids, halves=None):
+    """The mean of the logarithms of the probabilities of the tokens of sequences, ids [sequences, tokens]."""
+    import torch
+    simulation.halves, logs = halves, []
+    with torch.no_grad():
+        for sequence in torch.from_numpy(ids).split(1):
+            rows = torch.log_softmax(simulation.model(sequence).logits[:, :-1], -1)
+            logs.append(rows.gather(-1, sequence[:, 1:, None]))
+    return float(torch.cat(logs).mean())
