@@ -2,6 +2,8 @@
 """Times all_reduces of ranks on this host, by size, beside those of Open MPI.
 
 Each side repeats an all_reduce of f32, out of place, in one run; sides alternate, and the least median of the rounds counts.
+The floor is what as many threads take to read and write memory as an all_reduce must, each without waiting for the others: to sum
+their parts of all inputs, and to copy as many bytes as the parts of the others have, with stores around the caches. It is told from 16 MiB on.
 Needs build/bin/BraidAllReduceTimes (ninja -C build BraidAllReduceTimes), mpicc and mpirun.
 """
 import argparse
@@ -11,6 +13,9 @@ import sys
 import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+# Less may stay in the caches, where stores around them are no floor.
+FLOOR_BYTES = 16 << 20
 
 
 def times(command):
@@ -35,17 +40,20 @@ def main():
         sides = {"shm": [ours, "shm", str(args.ranks), "5", *sizes]}
         if args.base:
             sides["shm, base"] = [args.base, *sides["shm"][1:]]
+        sides["floor"] = [ours, "floor", *sides["shm"][2:]]
         sides["Open MPI"] = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", str(args.ranks), theirs, "5", *sizes]
         best = {side: {} for side in sides}
         for _ in range(args.rounds):
             for side, command in sides.items():
                 for size, time in times(command).items():
                     best[side][size] = min(time, best[side].get(size, time))
-    print(f"| all_reduce, {args.ranks} ranks, us | " + " | ".join(sides) + " | Open MPI / shm |")
-    print("| ---: |" + " ---: |" * (len(sides) + 1))
+    print(f"| all_reduce, {args.ranks} ranks, us | " + " | ".join(sides) + " | Open MPI / shm | shm / floor |")
+    print("| ---: |" + " ---: |" * (len(sides) + 2))
     for size in args.bytes:
-        row = [best[side][size] for side in sides]
-        print(f"| {size} bytes | " + " | ".join(f"{time:.4g}" for time in row) + f" | {row[-1] / row[0]:.2f} |")
+        row = {side: best[side][size] for side in sides}
+        told = [f"{time:.4g}" if side != "floor" or size >= FLOOR_BYTES else "" for side, time in row.items()]
+        of_floor = f"{row['shm'] / row['floor']:.2f}" if size >= FLOOR_BYTES else ""
+        print(f"| {size} bytes | " + " | ".join(told) + f" | {row['Open MPI'] / row['shm']:.2f} | {of_floor} |")
     return 0
 
 
