@@ -87,6 +87,5 @@ def test_smollm2_loses_what_a_simulation_loses(smollm2, tmp_path):
         lost = plain - simulation.likelihood(model, ids, simulation.halves_of(row["encodings"]))
         got = np.log(row["perplexity"] / report["perplexity"])
         print(f"{row['encodings']}: {got:+.4f}, in the simulation {lost:+.4f}")
-        # Both round alike, but sums of matmuls differ in their last bits, by the processor too, and outliers make much of a code that
-        # differs by one: with spikes in 4 bits the simulation loses 0.070 on one processor and 0.094 on another.
-        assert got == pytest.approx(lost, rel=0.3, abs=0.015)
+        # Both round alike, but sums of matmuls differ in their last bits, and outliers make much of a code that differs by one.
+        assert got == pytest.approx(lost, rel=0.15, abs=0.008)
