@@ -27,8 +27,8 @@ def rotated(x, block):
 
 def quantized(x, bits, *options, group=128):
     """What `intN:128`, with the options "zero-point", "spikes" and "hadamard64", keeps of the rows of x, in groups of so many elements:
-    multiples of a step above an offset, which is rounded down to f16, or from 0; steps are rounded up. Spikes are a group's smallest
-    element and the largest of the others."""
+    multiples of a step above an offset, which is rounded down to f16, or from 0; steps are rounded up. Spikes are two of a group's elements,
+    of either end or of one, without which the range of the others is smallest."""
     import torch
     if "hadamard64" in options:
         return rotated(quantized(rotated(x, 64), bits, *[option for option in options if option != "hadamard64"], group=group), 64)
@@ -39,10 +39,16 @@ def quantized(x, bits, *options, group=128):
     for part in x.split(group, -1):
         inner = part
         if spikes:
-            lowest = torch.zeros_like(part, dtype=torch.bool).scatter(-1, part.argmin(-1, keepdim=True), True)
-            highest = part.masked_fill(lowest, -torch.inf).argmax(-1, keepdim=True)
-            exact = lowest.scatter(-1, highest, True)
-            inner = part[~exact].reshape(*part.shape[:-1], part.shape[-1] - 2)
+            order, places = part.sort(-1)
+            size = part.shape[-1] - 2
+            # Without one of either end, the two largest, and the two smallest.
+            spans = [(order[..., first:first + 1], order[..., first + size - 1:first + size]) for first in (1, 0, 2)]
+            if zero_point:
+                spans = [(low.clamp(max=0), high.clamp(min=0)) for low, high in spans]
+            first = torch.tensor([1, 0, 2])[torch.cat([high - low for low, high in spans], -1).argmin(-1, keepdim=True)]
+            at = torch.arange(size + 2)
+            exact = torch.zeros_like(part, dtype=torch.bool).scatter(-1, places, (at < first) | (at >= first + size))
+            inner = part[~exact].reshape(*part.shape[:-1], size)
         least, most = inner.amin(-1, keepdim=True), inner.amax(-1, keepdim=True)
         offset = 0 * least if zero_point else rounded_to_half(least, -1)
         if zero_point:

@@ -7,6 +7,7 @@
 #include "braid/Base/StatusMacros.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -222,6 +223,7 @@ private:
   }
   Header headerOf(const std::vector<float> &group, const std::vector<bool> &isSpike,
                   float rowFactor) const;
+  std::array<size_t, 2> spikesOf(const std::vector<float> &group) const;
   int codeOf(float x, const Header &header, float inverse) const;
   float valueOf(int code, const Header &header) const;
 
@@ -298,6 +300,45 @@ Header RowCodec::headerOf(const std::vector<float> &group, const std::vector<boo
   return header;
 }
 
+/// Of a group of finite numbers; other groups are refused, whichever these are.
+std::array<size_t, 2> RowCodec::spikesOf(const std::vector<float> &group) const {
+  constexpr size_t kNone = std::numeric_limits<size_t>::max();
+  // The first of the smallest or largest elements, but for one.
+  auto extreme = [&](bool largest, size_t without) {
+    size_t best = kNone;
+    for (size_t i = 0; i < group.size(); ++i)
+      if (i != without &&
+          (best == kNone || (largest ? group[i] > group[best] : group[i] < group[best])))
+        best = i;
+    return best == kNone ? without : best;
+  };
+  auto spanWithout = [&](const std::array<size_t, 2> &pair) {
+    float smallest = 0, largest = 0;
+    bool first = true;
+    for (size_t i = 0; i < group.size(); ++i) {
+      if (i == pair[0] || i == pair[1])
+        continue;
+      smallest = first ? group[i] : std::min(smallest, group[i]);
+      largest = first ? group[i] : std::max(largest, group[i]);
+      first = false;
+    }
+    if (e.element != Element::integer || e.form == Form::symmetric)
+      return std::max(std::fabs(smallest), std::fabs(largest));
+    if (e.form == Form::zeroPoint) {
+      smallest = std::min(smallest, 0.0f);
+      largest = std::max(largest, 0.0f);
+    }
+    return largest - smallest;
+  };
+  const size_t low = extreme(false, kNone), high = extreme(true, kNone);
+  std::array<size_t, 2> chosen = {low, extreme(true, low)};
+  for (const std::array<size_t, 2> &pair : {std::array<size_t, 2>{high, extreme(true, high)},
+                                            std::array<size_t, 2>{low, extreme(false, low)}})
+    if (spanWithout(pair) < spanWithout(chosen))
+      chosen = pair;
+  return chosen;
+}
+
 int RowCodec::codeOf(float x, const Header &header, float inverse) const {
   if (e.element != Element::integer) {
     const float scaled = x * inverse;
@@ -368,14 +409,11 @@ std::vector<uint8_t> RowCodec::encode(const std::vector<float> &row) const {
     put(headers, bitsOf(rowFactor), 4);
   for (const std::vector<float> &group : groups) {
     std::vector<bool> isSpike(group.size());
-    size_t low = 0, high = 0;
+    std::array<size_t, 2> spikes = {};
     if (e.spikes) {
-      for (size_t i = 1; i < group.size(); ++i)
-        low = group[i] < group[low] ? i : low;
-      high = low == 0 && group.size() > 1 ? 1 : 0;
-      for (size_t i = 0; i < group.size(); ++i)
-        high = i != low && group[i] > group[high] ? i : high;
-      isSpike[low] = isSpike[high] = true;
+      spikes = spikesOf(group);
+      for (size_t spike : spikes)
+        isSpike[spike] = true;
     }
     const bool grouped = !e.isCast();
     const Header header = grouped ? headerOf(group, isSpike, rowFactor) : Header();
@@ -391,9 +429,9 @@ std::vector<uint8_t> RowCodec::encode(const std::vector<float> &row) const {
       if (e.element == Element::integer && e.form == Form::zeroPoint)
         put(headers, static_cast<uint64_t>(header.refused ? 0 : header.zero), 1);
       if (e.spikes) {
-        for (size_t spike : {low, high})
+        for (size_t spike : spikes)
           put(headers, storedBits(type, header.refused ? kNaN : group[spike]), elementBytes(type));
-        for (size_t spike : {low, high})
+        for (size_t spike : spikes)
           put(headers, header.refused ? 0 : spike, positionBytes());
       }
     }

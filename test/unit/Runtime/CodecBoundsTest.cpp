@@ -284,17 +284,62 @@ TEST(CodecCasts, SaturateAndKeepInfinities) {
   EXPECT_EQ(halves, (std::vector<uint8_t>{0xff, 0x7b, 0xff, 0xfb, halves[4], halves[5]}));
 }
 
+/// Of the spikes of one group of f32 numbers.
+std::pair<int, int> placesOf(const char *encoding, const std::vector<float> &x) {
+  const Row row(encodingOf(encoding), DType::f32, x);
+  const auto at = static_cast<size_t>(row.codec.groupHeaderBytes) - 2;
+  return {row.bytes[at], row.bytes[at + 1]};
+}
+using P = std::pair<int, int>;
+
+/// Those that leave the others the smallest span, by what a form makes its scale from.
+TEST(CodecSpikes, LeaveTheSmallestSpan) {
+  const std::vector<float> above = {0, 9, 1, 8, 2}, below = {0, -9, -1, -8, -2},
+                           sides = {0, 9, 1, -9, 2};
+  for (const char *encoding : {"int4:32+spikes", "int4:32+zero-point+spikes",
+                               "int4:32+symmetric+spikes", "fp8e4m3:32+spikes"}) {
+    EXPECT_EQ(placesOf(encoding, above), P(1, 3)) << encoding;
+    EXPECT_EQ(placesOf(encoding, below), P(1, 3)) << encoding;
+    EXPECT_EQ(placesOf(encoding, sides), P(3, 1)) << encoding;
+  }
+  // Without one of either end, as any pair leaves a range of 2. With 0, only the largest counts,
+  // and so does only the largest magnitude.
+  const std::vector<float> even = {5, 6, 7, 8, 9};
+  EXPECT_EQ(placesOf("int4:32+spikes", even), P(0, 4));
+  EXPECT_EQ(placesOf("int4:32+zero-point+spikes", even), P(4, 3));
+  EXPECT_EQ(placesOf("int4:32+symmetric+spikes", even), P(4, 3));
+  EXPECT_EQ(placesOf("fp8e4m3:32+spikes", {-5, -6, -7, -8, -9}), P(4, 3));
+  // Where the two largest and the two smallest leave as little, the two largest.
+  EXPECT_EQ(placesOf("int4:32+spikes", {0, 1, 4, 5, 8, 9}), P(5, 4));
+  EXPECT_EQ(placesOf("int4:32+spikes", {0, 0, 5, 6, 7, 12, 12}), P(5, 6));
+  // In vectors and behind them, where two of either end are far apart, or one is.
+  for (size_t count : {4, 15, 16, 17, 31, 33, 64, 127, 128})
+    for (size_t first = 0; first < count; first += 7)
+      for (size_t second = 0; second < count; second += 5)
+        for (float sign : {1.0F, -1.0F}) {
+          if (first == second)
+            continue;
+          std::vector<float> x(count);
+          for (size_t i = 0; i < count; ++i)
+            x[i] = static_cast<float>(i % 3);
+          x[first] = 200 * sign;
+          x[second] = 100 * sign;
+          const auto a = static_cast<int>(first), b = static_cast<int>(second);
+          EXPECT_EQ(placesOf("int4:128+spikes", x), P(a, b)) << count;
+          x[second] = -100 * sign;
+          EXPECT_EQ(placesOf("int4:128+spikes", x), sign > 0 ? P(b, a) : P(a, b)) << count;
+          x[second] = x[first] = 100 * sign;
+          EXPECT_EQ(placesOf("int4:128+spikes", x), P(std::min(a, b), std::max(a, b))) << count;
+        }
+}
+
 TEST(CodecSpikes, TheFirstOfEqualsTravel) {
-  const Encoding e = encodingOf("int2:32+spikes");
-  auto places = [&](std::vector<float> x) {
-    const Row row(e, DType::f32, x);
-    return std::pair<int, int>(row.bytes[12], row.bytes[13]);
-  };
-  using P = std::pair<int, int>;
+  auto places = [](const std::vector<float> &x) { return placesOf("int2:32+spikes", x); };
   EXPECT_EQ(places({5}), P(0, 0));
   EXPECT_EQ(places({5, 5}), P(0, 1));
   EXPECT_EQ(places({5, 4}), P(1, 0));
-  EXPECT_EQ(places({1, 3, 0, 3, 0}), P(2, 1));
+  EXPECT_EQ(places({1, 3, 0, 3, 0}), P(1, 3));
+  EXPECT_EQ(places({3, 0, 2, 0, 3, 3}), P(1, 3));
   EXPECT_EQ(places(std::vector<float>(32, 7)), P(0, 1));
   EXPECT_EQ(places({0.0f, -0.0f, 0.0f}), P(0, 1));
   // Outliers leave the others their own scale.

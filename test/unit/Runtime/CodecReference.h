@@ -17,6 +17,7 @@
 #include <cfloat>
 #include <cmath>
 #include <cstring>
+#include <numeric>
 #include <vector>
 
 namespace braid::runtime::testing {
@@ -237,27 +238,49 @@ private:
                               1);
   }
 
+  /// What a scale is made from, before it is divided by the number of steps.
+  float spanOf(const std::vector<float> &x) const {
+    const auto [min, max] = std::minmax_element(x.begin(), x.end());
+    if (e.element != Encoding::Element::integer || e.form == Encoding::Form::symmetric)
+      return std::max(std::fabs(*min), std::fabs(*max));
+    if (e.form == Encoding::Form::zeroPoint)
+      return std::max(*max, 0.0f) - std::min(*min, 0.0f);
+    return *max - *min;
+  }
+
   void encodeGroup(const std::vector<float> &x) {
     GroupFacts fact;
     fact.x = x;
     bool good = allFinite(x);
-    size_t smallest = 0, largest = 0;
+    std::vector<size_t> spikes(2);
     std::vector<float> others = x;
     if (e.spikes && good) {
-      for (size_t i = 0; i < x.size(); ++i)
-        if (x[i] < x[smallest])
-          smallest = i;
-      largest = x.size() == 1 ? 0 : smallest == 0 ? 1 : 0;
-      for (size_t i = 0; i < x.size(); ++i)
-        if (i != smallest && x[i] > x[largest])
-          largest = i;
-      others.clear();
-      for (size_t i = 0; i < x.size(); ++i)
-        if (i != smallest && i != largest)
-          others.push_back(x[i]);
-      if (others.empty())
-        others.push_back(0);
-      fact.spikes = {smallest, largest};
+      // From the smallest, and from the largest element on; equal ones as they come.
+      std::vector<size_t> up(x.size()), down(x.size());
+      std::iota(up.begin(), up.end(), 0);
+      std::iota(down.begin(), down.end(), 0);
+      std::sort(up.begin(), up.end(),
+                [&](size_t a, size_t b) { return x[a] != x[b] ? x[a] < x[b] : a < b; });
+      std::sort(down.begin(), down.end(),
+                [&](size_t a, size_t b) { return x[a] != x[b] ? x[a] > x[b] : a < b; });
+      const size_t last = x.size() - 1, next = std::min<size_t>(1, last);
+      const std::vector<std::vector<size_t>> pairs = {
+          {up[0], down[0] == up[0] ? down[next] : down[0]},
+          {down[0], down[next]},
+          {up[0], up[next]}};
+      for (const std::vector<size_t> &pair : pairs) {
+        std::vector<float> rest;
+        for (size_t i = 0; i < x.size(); ++i)
+          if (i != pair[0] && i != pair[1])
+            rest.push_back(x[i]);
+        if (rest.empty())
+          rest.push_back(0);
+        if (&pair == pairs.data() || spanOf(rest) < spanOf(others)) {
+          others = rest;
+          spikes = pair;
+        }
+      }
+      fact.spikes = spikes;
     }
     uint32_t scaleCode = 0, offsetCode = 0;
     float scale = 0, offset = 0, zero = 0, inv = 0;
@@ -321,7 +344,7 @@ private:
                                                       : scales.nan;
       offsetCode = 0;
       zero = 0;
-      smallest = largest = 0;
+      spikes = {0, 0};
     }
     put(header, scaleCode, hasWideScale() ? 2 : 1);
     if (integer && e.form == Encoding::Form::asymmetric)
@@ -329,15 +352,15 @@ private:
     if (e.form == Encoding::Form::zeroPoint)
       put(header, static_cast<uint32_t>(zero), 1);
     if (e.spikes) {
-      for (size_t place : {smallest, largest})
+      for (size_t place : spikes)
         putSpike(good ? x[place] : NAN);
-      for (size_t place : {smallest, largest})
+      for (size_t place : spikes)
         put(header, static_cast<uint32_t>(place), e.group > 256 ? 2 : 1);
     }
     Bytes bits((x.size() * static_cast<size_t>(e.bits) + 7) / 8);
     for (size_t i = 0; i < x.size() && good; ++i) {
       uint32_t code;
-      if (e.spikes && (i == smallest || i == largest))
+      if (e.spikes && (i == spikes[0] || i == spikes[1]))
         code = 0;
       else if (!integer)
         code = FloatType::of(e.element).cast(x[i] * inv);

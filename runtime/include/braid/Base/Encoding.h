@@ -52,11 +52,16 @@
 //                       distance h becomes (a + b, a - b); at last each is multiplied by
 //                       f32(1 / sqrt(R)). Decoding does the same to y.
 //                       The bounds hold for the rotated x and the y before it is rotated back.
-// +spikes               the group's first smallest element, and the first largest of the others
-//                       (the same one in a group of one), travel cast to the tensor's type with
-//                       their positions; min, max and M are those of the other elements (0 without
-//                       any), and the spikes' codes are 0. After +hadamardR they are those of the
-//                       rotated group.
+// +spikes               two of the group's elements travel cast to the tensor's type with their
+//                       positions, and their codes are 0: of the smallest and the largest, the two
+//                       largest, and the two smallest, those without which the span of the others
+//                       is smallest, in this order of pairs and elements where equal. Of equal
+//                       elements the first counts; a group of one has it twice. The span is what
+//                       the scale is made from: max - min, with a zero point that with 0, and M of
+//                       +symmetric and floats; min, max and M are those of the other elements (0
+//                       without any). After +hadamardR, all are those of the rotated group.
+//                       (Flash Communication V2 has the first pair only, from which outliers on
+//                       one side leave one in the range.)
 // +bf16-scale           scales and offsets are bf16; f16 otherwise.
 //
 // A group with an infinity or a NaN (after +hadamardR), or whose scale, offset or offset + E *
@@ -79,9 +84,9 @@
 //   then bytes of 0 up to a multiple of 16
 //
 // and a row: F as f32 (nvfp4); for each group its scale (u16; mxfp*, nvfp4: u8), its offset (u16)
-// or zero (u8) if it has one, and with spikes the smallest, the largest (DType of the tensor) and
-// their positions (u8 each; u16 if group > 256); then the codes of each group, of ceil(elements *
-// bits / 8) bytes: code i is bits [i * bits, (i + 1) * bits) of that little-endian number.
+// or zero (u8) if it has one, and with spikes both elements in their order (DType of the tensor)
+// and their positions (u8 each; u16 if group > 256); then the codes of each group, of ceil(elements
+// * bits / 8) bytes: code i is bits [i * bits, (i + 1) * bits) of that little-endian number.
 //
 //===----------------------------------------------------------------------===//
 #ifndef BRAID_BASE_ENCODING_H

@@ -136,8 +136,56 @@ template <int Lanes> __device__ __forceinline__ int least_of_lanes(int x) {
   return x;
 }
 
+/// The three smallest of some numbers in order, which may be equal; infinity for those that there
+/// are not, and NaNs once there is one.
+struct Lowest {
+  float first, second, third;
+
+  static __device__ __forceinline__ Lowest of_none() {
+    return {infinity(), infinity(), infinity()};
+  }
+  __device__ __forceinline__ void take(float x) {
+    third = minimum(third, maximum(second, x));
+    second = minimum(second, maximum(first, x));
+    first = minimum(first, x);
+  }
+  /// Of `Lanes` lanes beside each other. The n-th smallest of two lists in order is the smallest of
+  /// max(i-th of one, (n - i)-th of the other).
+  template <int Lanes> __device__ __forceinline__ void join() {
+#pragma unroll
+    for (int distance = 1; distance < Lanes; distance *= 2) {
+      const float a = __shfl_xor_sync(all_lanes, first, distance);
+      const float b = __shfl_xor_sync(all_lanes, second, distance);
+      const float c = __shfl_xor_sync(all_lanes, third, distance);
+      third = minimum(minimum(third, c), minimum(maximum(second, a), maximum(first, b)));
+      second = minimum(minimum(second, b), maximum(first, a));
+      first = minimum(first, a);
+    }
+  }
+};
+
+constexpr int nowhere = 1 << 30;
+
+/// Places of elements: the first one, and the next one.
 struct SpikePlaces {
-  int smallest, largest;
+  int first, second;
+
+  static __device__ __forceinline__ SpikePlaces of_none() { return {nowhere, nowhere}; }
+  /// The two first of some places; each is taken once.
+  __device__ __forceinline__ void take(int at) {
+    const int later = at < first ? first : at;
+    second = later < second ? later : second;
+    first = at < first ? at : first;
+  }
+  template <int Lanes> __device__ __forceinline__ void join() {
+#pragma unroll
+    for (int distance = 1; distance < Lanes; distance *= 2) {
+      const int a = __shfl_xor_sync(all_lanes, first, distance);
+      const int b = __shfl_xor_sync(all_lanes, second, distance);
+      take(a);
+      take(b);
+    }
+  }
 };
 
 //===----------------------------------------------------------------------===//

@@ -9,8 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 #pragma once
-#include <braid/codec_groups.cuh>
-#include <braid/library_arguments.h>
+#include <braid/codec_elements.cuh>
 
 namespace braid {
 namespace codec {
@@ -59,121 +58,11 @@ __device__ __forceinline__ unsigned rows_of(const Codec &a, unsigned part) {
   const long long left = a.rows - (long long)part * a.rowsPerPart.divisor;
   return left < 0 ? 0u : left < a.rowsPerPart.divisor ? unsigned(left) : a.rowsPerPart.divisor;
 }
-/// Elements from `first` on, of `count`, that are in an octet.
-__device__ __forceinline__ int octet_count(unsigned first, unsigned count) {
-  return first >= count ? 0 : count - first < octet ? int(count - first) : octet;
-}
 __device__ __forceinline__ int bytes_of(int count, int bits) { return (count * bits + 7) / 8; }
 
 //===----------------------------------------------------------------------===//
 // Encoding
 //===----------------------------------------------------------------------===//
-
-/// The elements of a group, which `lanes` lanes beside each other have, an octet each at every
-/// step. Groups of many steps are read again for every use.
-template <class E, class T> struct Elements {
-  static constexpr int octets = E::group / octet;
-  static constexpr int lanes = library::codecLanes(E::group);
-  static constexpr int steps = (octets + lanes - 1) / lanes;
-  static constexpr int groups = 32 / lanes; ///< of a warp
-  static constexpr bool kept = steps == 1;
-
-  const T *from;
-  unsigned count; ///< 0: the group does not exist
-  bool aligned;
-  float x[kept ? steps : 1][octet];
-
-  static __device__ __forceinline__ int lane_in_group() { return lane() % lanes; }
-  static __device__ __forceinline__ unsigned first(int step) {
-    return unsigned(step * lanes + lane_in_group()) * octet;
-  }
-  __device__ __forceinline__ void read(int step, float (&to)[octet]) const {
-    load_octet(from + first(step), octet_count(first(step), count), aligned, to);
-    if constexpr (E::rotation != 0)
-      rotate<E::rotation>(to, is_whole<E::rotation>(first(step), count));
-  }
-  __device__ __forceinline__ void keep() {
-    if constexpr (kept) {
-#pragma unroll
-      for (int step = 0; step < steps; ++step)
-        read(step, x[step]);
-    }
-  }
-  /// Calls f(step, elements, number of them) with the lane's octets, in order. All lanes call it.
-  template <class F> __device__ __forceinline__ void each(F f) {
-    if constexpr (kept) {
-#pragma unroll
-      for (int step = 0; step < steps; ++step)
-        f(step, x[step], octet_count(first(step), count));
-    } else {
-#pragma unroll 1
-      for (int step = 0; step < steps; ++step) {
-        read(step, x[0]);
-        f(step, x[0], octet_count(first(step), count));
-      }
-    }
-  }
-};
-
-template <class E, class T> __device__ __forceinline__ Extremes extremes_of(Elements<E, T> &x) {
-  using Lanes = Elements<E, T>;
-  if constexpr (E::spikes || E::form == Form::asymmetric || E::form == Form::zero_point) {
-    Extremes e = Extremes::of_none();
-    x.each([&](int, const float (&v)[octet], int count) {
-#pragma unroll
-      for (int i = 0; i < octet; ++i)
-        if (count > 0)
-          e.take(v[i]);
-    });
-    e.template join<Lanes::lanes>();
-    return e;
-  } else {
-    float most = 0.0f;
-    x.each([&](int, const float (&v)[octet], int count) {
-#pragma unroll
-      for (int i = 0; i < octet; ++i)
-        if (count > 0)
-          most = maximum(most, magnitude(v[i]));
-    });
-    most = largest_of_lanes<Lanes::lanes>(most);
-    return {-most, most};
-  }
-}
-
-/// Finds the spikes of a group of finite numbers, and makes the extremes those of the others.
-template <class E, class T>
-__device__ __forceinline__ SpikePlaces take_spikes(Elements<E, T> &x, Extremes &e) {
-  using Lanes = Elements<E, T>;
-  constexpr int nowhere = 1 << 30;
-  SpikePlaces p = {nowhere, nowhere};
-  x.each([&](int step, const float (&v)[octet], int count) {
-#pragma unroll
-    for (int i = octet - 1; i >= 0; --i) {
-      const int at = int(Lanes::first(step)) + i;
-      if (i < count && v[i] == e.least && at < p.smallest)
-        p.smallest = at;
-      if (i < count && v[i] == e.most && at < p.largest)
-        p.largest = at;
-    }
-  });
-  p.smallest = least_of_lanes<Lanes::lanes>(p.smallest);
-  p.largest = least_of_lanes<Lanes::lanes>(p.largest);
-  if (e.least == e.most)
-    p.largest = x.count > 1 ? 1 : 0;
-  Extremes others = Extremes::of_none();
-  x.each([&](int step, const float (&v)[octet], int count) {
-#pragma unroll
-    for (int i = 0; i < octet; ++i) {
-      const int at = int(Lanes::first(step)) + i;
-      if (i < count && at != p.smallest && at != p.largest)
-        others.take(v[i]);
-    }
-  });
-  others.template join<Lanes::lanes>();
-  if (e.are_finite())
-    e = x.count > 2 ? others : Extremes{0.0f, 0.0f};
-  return p;
-}
 
 /// The bytes of a group besides its codes.
 template <class E, class T> __device__ constexpr int group_header_bytes() {
@@ -208,10 +97,11 @@ __device__ __forceinline__ void put_header(unsigned char *to, const GroupScale &
     to = put<1>(to, s.zero);
   if constexpr (E::spikes) {
     constexpr int place_bytes = E::group > 256 ? 2 : 1;
+#pragma unroll
     for (int i = 0; i < 2; ++i)
       to = put_spike<E, T>(to, spikes[i]);
-    to = put<place_bytes>(to, unsigned(places.smallest));
-    put<place_bytes>(to, unsigned(places.largest));
+    to = put<place_bytes>(to, unsigned(places.first));
+    put<place_bytes>(to, unsigned(places.second));
   }
 }
 
@@ -230,20 +120,41 @@ __device__ __forceinline__ void encode_groups(const Codec &a, const T *row, unsi
   x.count = row ? count : 0;
   x.aligned = a.alignedTensor;
   x.keep();
-  Extremes e = extremes_of(x);
+  Extremes e;
   SpikePlaces places = {};
   if constexpr (E::spikes)
     places = take_spikes(x, e);
+  else
+    e = extremes_of(x);
   GroupScale s = scale_of<E>(e, row_factor);
   const bool has_codes = row && !s.refused;
   if (!row)
     s = {};
 
+  // Headers. Spikes are as they are in the group: zeros have signs.
+  float spikes[2] = {0.0f, 0.0f};
+  if constexpr (E::spikes) {
+    if (!has_codes)
+      places = {};
+    const float first = x.element(places.first), second = x.element(places.second);
+    const float without = row ? nan() : 0.0f;
+    spikes[0] = has_codes ? first : without;
+    spikes[1] = has_codes ? second : without;
+  }
+  unsigned char *headers =
+      to + (E::scale == Scale::nvfp4 ? 4 : 0) + (long long)first_group * a.groupHeaderBytes;
+  if (Lanes::lane_in_group() == 0 && group < a.groups)
+    put_header<E, T>(stage.headers.place(headers) + lane() / Lanes::lanes * a.groupHeaderBytes, s,
+                     places, spikes);
+  const unsigned rest = a.groups - first_group;
+  stage.headers.write(headers,
+                      int(rest < unsigned(Lanes::groups) ? rest : unsigned(Lanes::groups)) *
+                          a.groupHeaderBytes);
+
   // Codes. Those of spikes are 0.
   unsigned char *codes = to + a.codesOffset + (long long)begin / octet * E::bits;
   const long long all = a.payloadRowBytes - a.codesOffset;
   const bool direct = E::bits % 4 == 0 && misalignment(to + a.codesOffset, 4) == 0;
-  float spikes[2] = {0.0f, 0.0f};
   x.each([&](int step, const float (&v)[octet], int) {
     const int n = octet_count(Lanes::first(step), count), bytes = bytes_of(n, E::bits);
     unsigned code[octet];
@@ -252,11 +163,7 @@ __device__ __forceinline__ void encode_groups(const Codec &a, const T *row, unsi
       code[i] = has_codes && i < n ? code_of<E>(v[i], s) : 0u;
       if constexpr (E::spikes) {
         const int at = int(Lanes::first(step)) + i;
-        if (at == places.smallest)
-          spikes[0] = v[i];
-        if (at == places.largest)
-          spikes[1] = v[i];
-        if (at == places.smallest || at == places.largest)
+        if (at == places.first || at == places.second)
           code[i] = 0;
       }
     }
@@ -279,35 +186,11 @@ __device__ __forceinline__ void encode_groups(const Codec &a, const T *row, unsi
     const int of_step = Lanes::steps == 1                           ? most
                         : most - step * 32 * E::bits < 32 * E::bits ? most - step * 32 * E::bits
                                                                     : 32 * E::bits;
-    const long long rest = all - before;
+    const long long left_bytes = all - before;
     unsigned char *target = to + a.codesOffset + before;
     packed.write(stage.codes.place(target) + (codes + in_group - target), bytes);
-    stage.codes.write(target, rest < of_step ? int(rest) : of_step);
+    stage.codes.write(target, left_bytes < of_step ? int(left_bytes) : of_step);
   });
-
-  // Headers.
-  if constexpr (E::spikes) {
-#pragma unroll
-    for (int i = 0; i < 2; ++i) {
-      const int place = i == 0 ? places.smallest : places.largest;
-      // The lane that has the element.
-      const int from = lane() / Lanes::lanes * Lanes::lanes + place / octet % Lanes::lanes;
-      spikes[i] = __shfl_sync(all_lanes, spikes[i], from);
-    }
-    if (!has_codes) {
-      places = {};
-      spikes[0] = spikes[1] = row ? nan() : 0.0f;
-    }
-  }
-  unsigned char *headers =
-      to + (E::scale == Scale::nvfp4 ? 4 : 0) + (long long)first_group * a.groupHeaderBytes;
-  if (Lanes::lane_in_group() == 0 && group < a.groups)
-    put_header<E, T>(stage.headers.place(headers) + lane() / Lanes::lanes * a.groupHeaderBytes, s,
-                     places, spikes);
-  const unsigned rest = a.groups - first_group;
-  stage.headers.write(headers,
-                      int(rest < unsigned(Lanes::groups) ? rest : unsigned(Lanes::groups)) *
-                          a.groupHeaderBytes);
 }
 
 /// 256 elements of a row.
