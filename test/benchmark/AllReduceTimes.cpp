@@ -3,11 +3,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Times all_reduces of the transports of one host, by size. A program repeats one; the time of a
-// run over the repetitions is that of one of them. all_reduce.py compares it with Open MPI, and
-// with a floor: what as many threads take to move the same bytes without waiting for each other.
+// Times all_reduces of ranks that are processes of this host (shm), by size. A program repeats one;
+// the time of a run over the repetitions is that of one of them. all_reduce.py compares it with
+// Open MPI, and with a floor: what as many threads take to move the same bytes without waiting for
+// each other.
 //
 //===----------------------------------------------------------------------===//
+#include "runtime/lib/Sync/HostMemory.h"
 #include "test/unit/Runtime/ProgramBuilder.h"
 
 #include <algorithm>
@@ -37,8 +39,7 @@ namespace {
 }
 
 /// Median and least seconds of one all_reduce of f32 out of place.
-std::pair<double, double> measure(const std::string &transport, int64_t ranks, int64_t bytes,
-                                  uint32_t repetitions, int rounds) {
+std::pair<double, double> measure(int64_t ranks, int64_t bytes, uint32_t repetitions, int rounds) {
   ProgramBuilder b({{"tp", ranks}});
   auto p = b.procedure("main", 0, 0, 2 * static_cast<uint64_t>(bytes), 2 * repetitions);
   const V input = symmetric(0, DType::f32, {bytes / 4});
@@ -48,7 +49,7 @@ std::pair<double, double> measure(const std::string &transport, int64_t ranks, i
     p.wait("sum", 2 * i + 1);
   }
   WorldOptions options;
-  options.transport = transport;
+  options.transport = "shm";
   // Each on a core of its own, as mpirun does, where there are so many.
   options.pin = ranks <= static_cast<int64_t>(std::thread::hardware_concurrency());
   Result<std::unique_ptr<Session>> session = b.session(options);
@@ -99,15 +100,16 @@ std::pair<double, double> measureFloor(int64_t ranks, int64_t bytes, uint32_t re
   const int64_t part = bytes / 4 / ranks / 16 * 16;
   if (part == 0)
     fail("the floor expects at least 64 bytes for each rank");
+  // In huge pages, as symmetric memory is.
   struct Memory {
-    explicit Memory(int64_t count)
-        : floats(static_cast<float *>(
-              std::aligned_alloc(4096, static_cast<size_t>((count * 4 + 4095) / 4096 * 4096)))) {
+    explicit Memory(int64_t count) {
+      if (Status status = memory.map(static_cast<size_t>(count) * 4); !status.ok())
+        fail(status.message());
+      floats = reinterpret_cast<float *>(memory.data());
       std::fill_n(floats, count, 1.0F);
     }
-    Memory(const Memory &) = delete;
-    ~Memory() { std::free(floats); }
-    float *floats;
+    HostMemory memory;
+    float *floats = nullptr;
   };
   std::vector<std::unique_ptr<Memory>> inputs, outputs;
   for (int64_t r = 0; r < ranks; ++r) {
@@ -137,7 +139,7 @@ std::pair<double, double> measureFloor(int64_t ranks, int64_t bytes, uint32_t re
         for (int64_t peer = 0; peer < ranks; ++peer)
           if (peer != rank)
             sumPastCaches(output + peer * part,
-                          {inputs[static_cast<size_t>(peer)]->floats + peer * part}, part);
+                          {outputs[static_cast<size_t>(peer)]->floats + peer * part}, part);
       }
       const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
       for (double most = seconds; most < time.count();)
@@ -158,8 +160,9 @@ std::pair<double, double> measureFloor(int64_t ranks, int64_t bytes, uint32_t re
 } // namespace
 
 int main(int argc, char **argv) {
-  if (argc < 4) {
-    std::fprintf(stderr, "usage: BraidAllReduceTimes shm|threads|floor RANKS ROUNDS BYTES...\n");
+  const std::string what = argc > 1 ? argv[1] : "";
+  if (argc < 4 || (what != "shm" && what != "floor")) {
+    std::fprintf(stderr, "usage: BraidAllReduceTimes shm|floor RANKS ROUNDS BYTES...\n");
     return 1;
   }
   const int64_t ranks = std::strtol(argv[2], nullptr, 10);
@@ -169,9 +172,8 @@ int main(int argc, char **argv) {
     // About as many bytes for each size.
     const auto repetitions =
         static_cast<uint32_t>(std::clamp<int64_t>((int64_t(64) << 20) / bytes, 4, 1000));
-    const auto [median, least] = std::string(argv[1]) == "floor"
-                                     ? measureFloor(ranks, bytes, repetitions, rounds)
-                                     : measure(argv[1], ranks, bytes, repetitions, rounds);
+    const auto [median, least] = what == "floor" ? measureFloor(ranks, bytes, repetitions, rounds)
+                                                 : measure(ranks, bytes, repetitions, rounds);
     std::printf("%lld %.3f %.3f\n", static_cast<long long>(bytes), median * 1e6, least * 1e6);
     std::fflush(stdout);
   }

@@ -3,7 +3,8 @@
 
 Each side repeats an all_reduce of f32, out of place, in one run; sides alternate, and the least median of the rounds counts.
 The floor is what as many threads take to read and write memory as an all_reduce must, each without waiting for the others: to sum
-their parts of all inputs, and to copy as many bytes as the parts of the others have, with stores around the caches. It is told from 16 MiB on.
+their parts of all inputs, and to copy the parts of the others from where these wrote them, with stores around the caches and in huge
+pages. It is told from 16 MiB on.
 Needs build/bin/BraidAllReduceTimes (ninja -C build BraidAllReduceTimes), mpicc and mpirun.
 """
 import argparse

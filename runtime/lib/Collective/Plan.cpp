@@ -3,19 +3,19 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 #include "Plan.h"
+#include "braid/Base/LastLevelCache.h"
 #include "braid/Base/StatusMacros.h"
 
 #include <algorithm>
-#include <unistd.h>
 
 namespace braid::runtime {
 
-/// Of the last-level cache; where the system does not tell, too much to be exceeded. A virtual
-/// machine tells of the cache of a whole socket, which it has not for itself.
+/// A virtual machine tells of the cache of a whole socket, which it has not for itself. Where the
+/// system tells of none, it is too large to be exceeded.
 static int64_t cacheBytes() {
   constexpr int64_t kMost = int64_t(32) << 20;
-  const int64_t bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
-  return bytes > 0 ? std::min<int64_t>(bytes, kMost) : INT64_MAX;
+  const int64_t bytes = lastLevelCacheBytes();
+  return bytes > 0 ? std::min(bytes, kMost) : INT64_MAX;
 }
 
 /// From half of the cache on, copies around it would halve the time of collectives that follow each

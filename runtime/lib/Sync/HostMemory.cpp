@@ -14,7 +14,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#if !defined(MADV_COLLAPSE)
+#define MADV_COLLAPSE 25 // Linux 6.1
+#endif
+
 namespace braid::runtime {
+
+constexpr size_t kHuge = size_t(1) << 21;
 
 uint64_t availableMemory() {
   uint64_t available = 0, limit = UINT64_MAX, number = 0;
@@ -62,7 +68,6 @@ Status HostMemory::mapFile(int descriptor, size_t bytes) {
 }
 
 Status HostMemory::mapAligned(size_t bytes, int flags, int descriptor) {
-  constexpr size_t kHuge = size_t(1) << 21;
   bytes = std::max<size_t>(bytes, 1);
   if (bytes > SIZE_MAX / 2)
     return cannotAllocate(bytes, ENOMEM);
@@ -93,13 +98,32 @@ Status HostMemory::mapAligned(size_t bytes, int flags, int descriptor) {
     madvise(aligned, bytes, MADV_HUGEPAGE); // the report shows the outcome
   memory = aligned;
   length = bytes;
+  isShared = (flags & MAP_SHARED) != 0;
   return {};
+}
+
+/// Gets huge pages for the whole ones of a range of shared memory. A request for them
+/// (MADV_HUGEPAGE) counts only where the system's `shmem_enabled` says so, which most do not. The
+/// first small page of each puts the huge one on the node of this thread.
+static void collapse(std::byte *begin, size_t bytes) {
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  std::byte *const end = begin + bytes;
+  std::byte *const first = begin + (kHuge - reinterpret_cast<uintptr_t>(begin) % kHuge) % kHuge;
+  std::byte *last = first;
+  for (; end - last >= static_cast<ptrdiff_t>(kHuge); last += kHuge)
+    if (madvise(last, page, MADV_POPULATE_WRITE) != 0)
+      break;
+  // The pages that this leaves small work as well; the report tells of them.
+  if (last != first)
+    madvise(first, static_cast<size_t>(last - first), MADV_COLLAPSE);
 }
 
 Status HostMemory::touch(size_t begin, size_t bytes) const {
   const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   std::byte *first = memory + begin / page * page;
   const size_t room = begin % page + bytes;
+  if (isShared && room >= kHuge)
+    collapse(first, room);
   if (bytes == 0 || madvise(first, room, MADV_POPULATE_WRITE) == 0)
     return {};
   if (errno != EINVAL)

@@ -44,6 +44,7 @@ public:
   HostMemory &operator=(HostMemory &&other) noexcept {
     std::swap(memory, other.memory);
     std::swap(length, other.length);
+    std::swap(isShared, other.isShared);
     return *this;
   }
   ~HostMemory();
@@ -53,8 +54,9 @@ public:
   Status map(size_t bytes, Sharing sharing = Sharing::process);
   /// The first bytes of a memory file, shared with whoever maps it, too.
   Status mapFile(int descriptor, size_t bytes);
-  /// Allocates the pages of a range now, from the calling thread, and keeps their contents. Fails
-  /// where memory is short, when a first write would end the process.
+  /// Allocates the pages of a range now, from the calling thread, and keeps their contents; huge
+  /// pages where the system has them. Fails where memory is short, when a first write would end the
+  /// process.
   Status touch(size_t begin, size_t bytes) const;
   std::byte *data() const { return memory; }
   size_t bytes() const { return length; }
@@ -65,6 +67,7 @@ private:
 
   std::byte *memory = nullptr;
   size_t length = 0;
+  bool isShared = false;
 };
 
 } // namespace braid::runtime

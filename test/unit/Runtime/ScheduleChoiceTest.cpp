@@ -9,6 +9,7 @@
 #include "braid/Cost/ScheduleChoice.h"
 #include "SampleMachine.h"
 #include "Testing.h"
+#include "braid/Base/LastLevelCache.h"
 
 #include <gtest/gtest.h>
 
@@ -182,6 +183,27 @@ TEST(ScheduleChoice, ByRuleWhereTimesAreNotKnown) {
             "the machine file has no link between hosts");
   EXPECT_EQ(why(ScheduleChooser("ucx", sample), 4, 0),
             "it is not known which ranks are on one host");
+}
+
+/// Between ranks of one host, chunks of long parts are as long as the last-level cache allows.
+TEST(ScheduleChoice, ChunksOfAHostFillItsCacheInPart) {
+  const int64_t mib = 1 << 20, cache = braid::runtime::lastLevelCacheBytes();
+  for (int64_t ranks : {2, 3, 4, 8, 64})
+    for (const char *transport : {"threads", "shm"}) {
+      ScheduleRequest r = request(CollectiveKind::allReduce, ranks, 64 * ranks * mib, ranks);
+      chooseSchedule(r, transport);
+      EXPECT_TRUE(r.chunkBytes == mib || r.chunkBytes * ranks * 16 <= cache) << r.chunkBytes;
+      EXPECT_TRUE(r.chunkBytes == 8 * mib || 2 * r.chunkBytes * ranks * 16 > cache) << r.chunkBytes;
+      EXPECT_TRUE(r.chunkBytes >= mib && r.chunkBytes <= 8 * mib && r.chunkBytes % mib == 0);
+      // A part of one chunk.
+      r = request(CollectiveKind::allReduce, ranks, ranks * mib, ranks);
+      chooseSchedule(r, transport);
+      EXPECT_EQ(r.chunkBytes, mib);
+      // Messages are staged.
+      r = request(CollectiveKind::allReduce, ranks, 64 * ranks * mib, ranks);
+      chooseSchedule(r, "ucx");
+      EXPECT_EQ(r.chunkBytes, mib);
+    }
 }
 
 TEST(ScheduleChoice, PartsForSeveralHostsComeInSeveralMessages) {

@@ -19,7 +19,9 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <gmock/gmock.h>
 #include <random>
 #include <set>
@@ -415,6 +417,64 @@ TEST(HostMemory, TouchReportsPagesThatCannotBeAllocated) {
   EXPECT_THAT(memory.touch(0, 4 * kPage).message(),
               MatchesRegex("cannot allocate 16384 bytes, the system has [0-9]+ available: Cannot "
                            "allocate memory"));
+}
+
+/// Bytes of this process's shared memory at a block that are in a huge page.
+size_t hugeBytesAt(const std::byte *block) {
+  const auto address = reinterpret_cast<uintptr_t>(block);
+  const std::string field = "ShmemPmdMapped:";
+  std::ifstream file("/proc/self/smaps");
+  bool isIn = false;
+  for (std::string line; std::getline(file, line);) {
+    // "first-last rwxs ..." begins a mapping, "Field: number kB" is of the last one.
+    char *end = nullptr;
+    const uintptr_t first = std::strtoull(line.c_str(), &end, 16);
+    if (*end == '-')
+      isIn = first <= address && address < std::strtoull(end + 1, nullptr, 16);
+    else if (isIn && line.rfind(field, 0) == 0)
+      return std::strtoull(line.c_str() + field.size(), nullptr, 10) * 1024;
+  }
+  return 0;
+}
+
+/// Whatever the system does with requests for them, of which it has a setting of its own for shared
+/// memory.
+TEST(HostMemory, SharedMemoryThatIsTouchedIsInHugePages) {
+  constexpr size_t kHuge = size_t(1) << 21, kPage = 4096;
+  // Linux has what this needs since 6.1.
+  HostMemory probe;
+  ASSERT_OK(probe.map(kHuge, Sharing::forks));
+  probe.data()[0] = std::byte{1};
+  if (madvise(probe.data(), kHuge, 25 /* MADV_COLLAPSE */) != 0)
+    GTEST_SKIP() << "this system has no huge pages for shared memory: " << std::strerror(errno);
+  const int descriptor = memfd_create("braid-test", MFD_CLOEXEC);
+  ASSERT_GE(descriptor, 0);
+  ASSERT_EQ(ftruncate(descriptor, 4 * kHuge), 0);
+  for (bool isFile : {false, true}) {
+    HostMemory memory;
+    ASSERT_OK(isFile ? memory.mapFile(descriptor, 4 * kHuge)
+                     : memory.map(4 * kHuge, Sharing::forks));
+    std::byte *const data = memory.data();
+    data[kHuge + 5] = std::byte{7};
+    data[3 * kHuge - 1] = std::byte{8};
+    // Of the first block and the last one only a part.
+    ASSERT_OK(memory.touch(kHuge - kPage, 2 * kHuge + 2 * kPage));
+    EXPECT_EQ(hugeBytesAt(data), 2 * kHuge) << isFile;
+    EXPECT_EQ(data[kHuge + 5], std::byte{7}) << "touching changes nothing";
+    EXPECT_EQ(data[3 * kHuge - 1], std::byte{8});
+    EXPECT_FALSE(isAllocated(data));
+    EXPECT_TRUE(isAllocated(data + kHuge - kPage));
+    EXPECT_TRUE(isAllocated(data + 3 * kHuge));
+    EXPECT_FALSE(isAllocated(data + 3 * kHuge + kPage));
+    // Another process sees the same.
+    Processes processes;
+    ASSERT_OK(processes.start(1, [&](int64_t) {
+      const bool same = data[kHuge + 5] == std::byte{7} && data[3 * kHuge - 1] == std::byte{8};
+      return same && hugeBytesAt(data) == 2 * kHuge ? 0 : 1;
+    }));
+    EXPECT_EQ(join(processes, 1, 60)[0], "ended with status 0");
+  }
+  close(descriptor);
 }
 
 /// Neither the launcher nor a peer touches the symmetric memory of a rank.

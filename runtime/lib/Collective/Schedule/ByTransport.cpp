@@ -6,6 +6,7 @@
 // Which schedule a transport runs. Whatever executes, prices or explains a collective asks here.
 //
 //===----------------------------------------------------------------------===//
+#include "braid/Base/LastLevelCache.h"
 #include "braid/Collective/Schedule.h"
 
 #include <algorithm>
@@ -17,6 +18,9 @@ namespace braid::runtime {
 /// On one host: what a rank has just reduced is still in a cache when the others read it, and ranks
 /// that share a core do not wait for each other often.
 static constexpr int64_t kHostChunkBytes = int64_t(1) << 20;
+/// The longest chunk, and the part of the last-level cache that a chunk of each rank may take, as
+/// the inputs of the next chunks pass through it before the others have read the sums.
+static constexpr int64_t kMostHostChunkBytes = int64_t(8) << 20, kCacheOfChunks = 16;
 /// Between hosts: with several messages under way a link is never idle, and what is left when the
 /// last message comes is short.
 static constexpr int64_t kLinkChunkBytes = int64_t(64) << 10;
@@ -39,6 +43,17 @@ static std::pair<int64_t, bool> hostsOf(const ScheduleRequest &request) {
   return {std::max<int64_t>(count, 1), count > 0 && count < request.ranks};
 }
 
+/// Of parts that are longer than a chunk. The fewer chunks, the less ranks wait for each other:
+/// with a cache of 480 MiB, 64 MiB take 4 % less time in chunks of 8 MiB with two ranks, and 5 to 9
+/// % less in chunks of 4 MiB with four that share two cores.
+static int64_t longHostChunk(int64_t ranks) {
+  const int64_t most = lastLevelCacheBytes() / kCacheOfChunks / ranks;
+  int64_t bytes = kHostChunkBytes;
+  while (bytes < kMostHostChunkBytes && 2 * bytes <= most)
+    bytes *= 2;
+  return bytes;
+}
+
 void chooseSchedule(ScheduleRequest &request, const std::string &transport) {
   const auto [hosts, hasNeighbours] = hostsOf(request);
   // Without places, ranks of "ucx" may be anywhere.
@@ -57,6 +72,9 @@ void chooseSchedule(ScheduleRequest &request, const std::string &transport) {
   const int64_t part = request.kind == CollectiveKind::allReduce ? bytes / request.ranks : bytes;
   if (hasLinks && request.ranks > 2 && part < 2 * kLinkChunkBytes)
     request.chunkBytes = kShortLinkChunkBytes;
+  // Messages are at most as long as the memory that they are staged in.
+  if (transport != "ucx" && part > kHostChunkBytes)
+    request.chunkBytes = longHostChunk(request.ranks);
   // Of values in place, one step would overwrite what the other rank reads.
   if (request.kind == CollectiveKind::allReduce && !inPlace && request.ranks == 2 &&
       bytes <= kOneShotBytes)
