@@ -65,10 +65,24 @@ def quantized(x, bits, *options, group=128):
 class Simulation:
     """A PyTorch model that computes like so many ranks whose all_reduces are encoded: they add what they have of the rows of the
     linear layers that `replace` was called with. A rank adds what it has of its own rows as it is, unless `own_as_is` is false. `halves`
-    are, for the reduce and the gather half, arguments of quantized behind x."""
+    are, for the reduce and the gather half, arguments of quantized behind x. `squares` has, for each all_reduce in the order of the
+    model's and each half, the sums of squares of what was added or gathered since it was cleared, and of what encodings lost of it."""
 
     def __init__(self, model, ranks):
         self.model, self.halves, self.ranks, self.own_as_is = model, None, ranks, True
+        self.squares, self.calls = {}, 0
+
+    def encoded(self, x, half, as_is):
+        """What the encoding of a half keeps of x, of which some rows [..., 1] stay as they are."""
+        import torch
+        kept = torch.where(as_is, x, quantized(x, *self.halves[half]))
+        before = self.squares.get((self.calls, half), (0, 0))
+        self.squares[self.calls, half] = tuple(old + float(more.double().square().sum()) for old, more in zip(before, (x, kept - x)))
+        return kept
+
+    def relative_errors(self):
+        """Since `squares` was cleared: {(all_reduce, half): relative L2}."""
+        return {key: (lost / whole)**0.5 for key, (whole, lost) in self.squares.items()}
 
     def replace(self, module, *names):
         """Puts sums of so many products as there are ranks in place of linear layers, which are attributes of the module."""
@@ -93,11 +107,12 @@ class Simulation:
         import torch
         if self.halves is None:
             return sum(parts)
-        reduce, gather = self.halves
         rows = parts[0].shape[:-1].numel()
         owner = (torch.arange(rows) // -(-rows // self.ranks)).reshape(*parts[0].shape[:-1], 1)
-        return quantized(sum(torch.where((owner == rank) & self.own_as_is, part, quantized(part, *reduce)) for rank, part in enumerate(parts)),
-                         *gather)
+        total = sum(self.encoded(part, 0, (owner == rank) & self.own_as_is) for rank, part in enumerate(parts))
+        total = self.encoded(total, 1, torch.tensor(False))
+        self.calls += 1
+        return total
 
 
 def smollm2(model, ranks, embedding=True):
@@ -119,6 +134,7 @@ def likelihood(simulation, ids, halves=None):
     simulation.halves, logs = halves, []
     with torch.no_grad():
         for sequence in torch.from_numpy(ids).split(1):
+            simulation.calls = 0
             rows = torch.log_softmax(simulation.model(sequence).logits[:, :-1], -1)
             logs.append(rows.gather(-1, sequence[:, 1:, None]))
     return float(torch.cat(logs).mean())
