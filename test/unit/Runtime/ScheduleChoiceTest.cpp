@@ -12,6 +12,7 @@
 #include "braid/Base/LastLevelCache.h"
 
 #include <gtest/gtest.h>
+#include <thread>
 
 using namespace braid::cost;
 using namespace braid::cost::testing;
@@ -185,10 +186,12 @@ TEST(ScheduleChoice, ByRuleWhereTimesAreNotKnown) {
             "it is not known which ranks are on one host");
 }
 
-/// Between ranks of one host, chunks of long parts are as long as the last-level cache allows.
-TEST(ScheduleChoice, ChunksOfAHostFillItsCacheInPart) {
+/// Between ranks of one host that share its cores, chunks of long parts are as long as the
+/// last-level cache allows.
+TEST(ScheduleChoice, ChunksOfSharedCoresFillACacheInPart) {
+  const auto cores = static_cast<int64_t>(std::thread::hardware_concurrency());
   const int64_t mib = 1 << 20, cache = braid::runtime::lastLevelCacheBytes();
-  for (int64_t ranks : {2, 3, 4, 8, 64})
+  for (int64_t ranks : {cores + 1, 2 * cores, 64 * cores})
     for (const char *transport : {"threads", "shm"}) {
       ScheduleRequest r = request(CollectiveKind::allReduce, ranks, 64 * ranks * mib, ranks);
       chooseSchedule(r, transport);
@@ -203,6 +206,12 @@ TEST(ScheduleChoice, ChunksOfAHostFillItsCacheInPart) {
       r = request(CollectiveKind::allReduce, ranks, 64 * ranks * mib, ranks);
       chooseSchedule(r, "ucx");
       EXPECT_EQ(r.chunkBytes, mib);
+      // Ranks have a core each.
+      if (cores > 1) {
+        r = request(CollectiveKind::allReduce, cores, 64 * cores * mib, cores);
+        chooseSchedule(r, transport);
+        EXPECT_EQ(r.chunkBytes, mib);
+      }
     }
 }
 
