@@ -36,7 +36,7 @@ struct Sizes {
 };
 
 const Sizes &sizes(bool quick) {
-  static const Sizes whole{{1, 2, 4, 8, 16, 64, 128, 256, 1024},
+  static const Sizes whole{{1, 4, 8, 16, 32, 64, 128, 256, 1024},
                            {64, 128, 256, 512, 1024, 2048, 4096},
                            {1, 16, 128, 512},
                            {64, 256, 1024},
