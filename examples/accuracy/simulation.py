@@ -27,8 +27,8 @@ def rotated(x, block):
 
 def quantized(x, bits, *options, group=128):
     """What `intN:128`, with the options "zero-point", "spikes" and "hadamard64", keeps of the rows of x, in groups of so many elements:
-    multiples of a step above an offset, which is rounded down to f16, or from 0; steps are rounded up. Spikes are two of a group's elements,
-    of either end or of one, without which the range of the others is smallest."""
+    multiples of a step above an offset, which is rounded down to f16, or from 0; steps are rounded up. Of a group's smallest and largest
+    element, two largest and two smallest, the spikes are the pair without which the others have the smallest range."""
     import torch
     if "hadamard64" in options:
         return rotated(quantized(rotated(x, 64), bits, *[option for option in options if option != "hadamard64"], group=group), 64)

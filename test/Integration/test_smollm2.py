@@ -104,3 +104,5 @@ def test_smollm2_loses_what_a_simulation_loses(smollm2, tmp_path):
         # Codes that differ by one in early layers change what a sequence loses: the simulation alone, of weights that differ by 1e-6,
         # loses 0.004, 0.009 and 0.026 of this text with 6 bits and a zero point. That averages out over sequences.
         assert abs((got - lost).mean()) <= 3 * noise
+        # A larger error of the mean would let any difference pass.
+        assert noise <= 0.012 + 0.07 * lost.mean()

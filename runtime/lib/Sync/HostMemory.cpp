@@ -102,9 +102,9 @@ Status HostMemory::mapAligned(size_t bytes, int flags, int descriptor) {
   return {};
 }
 
-/// Gets huge pages for the whole ones of a range of shared memory. A request for them
-/// (MADV_HUGEPAGE) counts only where the system's `shmem_enabled` says so, which most do not. The
-/// first small page of each puts the huge one on the node of this thread.
+/// Puts each aligned block of 2 MiB that lies in a range of shared memory in a huge page. A request
+/// (MADV_HUGEPAGE) has no effect where the system's `shmem_enabled` is "never", as on most. Writing
+/// the first small page of a block first decides that the huge one is on this thread's NUMA node.
 static void collapse(std::byte *begin, size_t bytes) {
   const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   std::byte *const end = begin + bytes;
@@ -113,7 +113,7 @@ static void collapse(std::byte *begin, size_t bytes) {
   for (; end - last >= static_cast<ptrdiff_t>(kHuge); last += kHuge)
     if (madvise(last, page, MADV_POPULATE_WRITE) != 0)
       break;
-  // The pages that this leaves small work as well; the report tells of them.
+  // Blocks for which this fails stay in small pages. A run's report has `huge_page_bytes`.
   if (last != first)
     madvise(first, static_cast<size_t>(last - first), MADV_COLLAPSE);
 }

@@ -437,8 +437,7 @@ size_t hugeBytesAt(const std::byte *block) {
   return 0;
 }
 
-/// Whatever the system does with requests for them, of which it has a setting of its own for shared
-/// memory.
+/// Also where the system's setting for shared memory ignores requests for huge pages.
 TEST(HostMemory, SharedMemoryThatIsTouchedIsInHugePages) {
   constexpr size_t kHuge = size_t(1) << 21, kPage = 4096;
   // Linux has what this needs since 6.1.
@@ -446,7 +445,9 @@ TEST(HostMemory, SharedMemoryThatIsTouchedIsInHugePages) {
   ASSERT_OK(probe.map(kHuge, Sharing::forks));
   probe.data()[0] = std::byte{1};
   if (madvise(probe.data(), kHuge, 25 /* MADV_COLLAPSE */) != 0)
-    GTEST_SKIP() << "this system has no huge pages for shared memory: " << std::strerror(errno);
+    GTEST_SKIP()
+        << "shared memory has huge pages since Linux 6.1, unless 'shmem_enabled' is 'deny': "
+        << std::strerror(errno);
   const int descriptor = memfd_create("braid-test", MFD_CLOEXEC);
   ASSERT_GE(descriptor, 0);
   ASSERT_EQ(ftruncate(descriptor, 4 * kHuge), 0);

@@ -53,10 +53,11 @@
 //                       f32(1 / sqrt(R)). Decoding does the same to y.
 //                       The bounds hold for the rotated x and the y before it is rotated back.
 // +spikes               two of the group's elements travel cast to the tensor's type with their
-//                       positions, and their codes are 0: of the smallest and the largest, the two
-//                       largest, and the two smallest, those without which the span of the others
-//                       is smallest, in this order of pairs and elements where equal. Of equal
-//                       elements the first counts; a group of one has it twice. The span is what
+//                       positions, and their codes are 0. They are one of three pairs: smallest
+//                       and largest, largest and next largest, smallest and next smallest. The
+//                       pair without which the others have the smallest span is taken, the first
+//                       such pair if several do. Equal elements count in the order of their
+//                       positions; a group of one has its element twice. The span is what
 //                       the scale is made from: max - min, with a zero point that with 0, and M of
 //                       +symmetric and floats; min, max and M are those of the other elements (0
 //                       without any). After +hadamardR, all are those of the rotated group.

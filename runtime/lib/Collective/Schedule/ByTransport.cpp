@@ -49,7 +49,9 @@ static std::pair<int64_t, bool> hostsOf(const ScheduleRequest &request) {
 /// time in chunks of 4 MiB. Two ranks on cores of their own gain 2 % at most.
 static int64_t longHostChunk(int64_t ranks) {
   int64_t bytes = kHostChunkBytes;
-  if (ranks <= static_cast<int64_t>(std::thread::hardware_concurrency()))
+  // Asked once, as all threads of a process must choose alike, also those that are pinned.
+  static const int64_t cores = std::thread::hardware_concurrency();
+  if (ranks <= cores)
     return bytes;
   const int64_t most = lastLevelCacheBytes() / kCacheOfChunks / ranks;
   while (bytes < kMostHostChunkBytes && 2 * bytes <= most)
