@@ -135,13 +135,16 @@ std::vector<cost::CpuCache> caches() {
   return result;
 }
 
-/// A core's share of the largest cache: what was used so many bytes ago is no longer in the core's
-/// own caches, and partly in none.
+/// Operands were used so many bytes ago: a core's share of the largest cache, where they are no
+/// longer in the core's own caches and partly in none, but not more than the activations of a layer
+/// or two. The cache that a virtual machine tells of may be that of a whole processor, which others
+/// have a part in.
 size_t memoryPool(const cost::Processor &processor) {
+  constexpr int64_t kLayers = int64_t(16) << 20;
   int64_t share = int64_t(1) << 20;
   for (const cost::CpuCache &cache : processor.caches)
     share = std::max(share, cache.bytes / cache.sharedByCores);
-  return static_cast<size_t>(share);
+  return static_cast<size_t>(std::min(share, kLayers));
 }
 
 } // namespace
@@ -158,7 +161,7 @@ cost::Measurement measurementNow(bool isQuick) {
   const dnnl_version_t *library = dnnl_version();
   measurement.library = "oneDNN " + std::to_string(library->major) + "." +
                         std::to_string(library->minor) + "." + std::to_string(library->patch);
-  measurement.repetitions = isQuick ? 1 : 25;
+  measurement.repetitions = isQuick ? 1 : Repetitions().most;
   return measurement;
 }
 

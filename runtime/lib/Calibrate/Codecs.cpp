@@ -131,7 +131,7 @@ Status measureCodecs(const Crew &crew, bool quick, size_t poolBytes, cost::Compu
                                                                    kernel, layout, memory, pool);
                                                   },
                                                   each));
-        return timing.leastSeconds;
+        return timing.seconds;
       };
       ASSIGN_OR_RETURN(const double encode, secondsOf("encode"));
       ASSIGN_OR_RETURN(const double decode, secondsOf("decode"));

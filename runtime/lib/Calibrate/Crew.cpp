@@ -81,14 +81,18 @@ Result<Timing> Crew::measure(const Make &make, const Repetitions &repetitions) c
     threads.emplace_back(serve, member);
   for (std::thread &thread : threads)
     thread.join();
-  std::vector<double> all;
+  constexpr double kTogether = 1e-3;
+  Timing timing;
+  double middle = 0, least = 0;
   for (size_t member = 0; member < count; ++member) {
     RETURN_IF_ERROR(outcomes[member]);
-    all.insert(all.end(), times[member].begin(), times[member].end());
+    const std::vector<double> means = meansOfRepetitions(times[member], kTogether);
+    timing.seconds += meanOfFasterHalf(means) / static_cast<double>(count);
+    middle += median(means) / static_cast<double>(count);
+    least += *std::min_element(means.begin(), means.end()) / static_cast<double>(count);
   }
-  std::sort(all.begin(), all.end());
-  spreads.push_back(all[all.size() / 2] / std::max(all.front(), 1e-9) - 1);
-  return Timing{all.front()};
+  spreads.push_back(middle / std::max(least, 1e-9) - 1);
+  return timing;
 }
 
 double Crew::spread() const { return spreads.empty() ? 0 : median(spreads); }

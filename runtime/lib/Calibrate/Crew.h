@@ -28,13 +28,16 @@ public:
 };
 
 struct Timing {
-  double leastSeconds = 0; ///< of the repetitions of all cores
+  /// Of a repetition: of each core the mean over the faster half of spans of a millisecond, or of
+  /// one repetition where that is longer, and of these the mean over the cores. The least of many
+  /// short repetitions would be less than what a model needs for its many.
+  double seconds = 0;
 };
 
 /// How often work is repeated: as long as the time lasts, within these bounds.
 struct Repetitions {
-  double seconds = 0.02;
-  int least = 2, most = 25;
+  double seconds = 0;
+  int least = 1, most = 2000;
 };
 
 /// Some threads, each on a core of its own with memory of its own.
@@ -49,8 +52,8 @@ public:
   /// repetition does not count.
   using Make = std::function<Result<std::unique_ptr<Work>>(std::byte *memory)>;
   Result<Timing> measure(const Make &make, const Repetitions &repetitions) const;
-  /// By how much medians were longer than the least times, as a part of these: the median over all
-  /// that was measured. Tells how quiet the host is.
+  /// By how much medians of these spans were longer than the least, as a part of it: the median
+  /// over all that was measured. Tells how quiet the host is.
   double spread() const;
 
 private:

@@ -20,7 +20,7 @@ namespace braid::runtime {
 constexpr size_t kFloat = sizeof(float);
 
 inline Repetitions repetitions(bool quick) {
-  return quick ? Repetitions{0, 1, 1} : Repetitions{0.008, 2, 25};
+  return quick ? Repetitions{0, 1} : Repetitions{0.005, 2};
 }
 
 /// Writes numbers that no kernel computes slowly with.

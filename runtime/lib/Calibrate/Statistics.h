@@ -31,6 +31,27 @@ inline double meanOfFasterHalf(std::vector<double> times) {
   return std::accumulate(times.begin(), times.end(), 0.0) / static_cast<double>(times.size());
 }
 
+/// The means over repetitions that follow each other and take so many seconds together, or over all
+/// where these take less. There is one at least.
+inline std::vector<double> meansOfRepetitions(const std::vector<double> &times, double seconds) {
+  std::vector<double> means;
+  double sum = 0;
+  size_t count = 0;
+  for (double time : times) {
+    sum += time;
+    ++count;
+    if (sum >= seconds) {
+      means.push_back(sum / static_cast<double>(count));
+      sum = 0;
+      count = 0;
+    }
+  }
+  // The last ones are too few to tell, unless there are no others.
+  if (means.empty() && count > 0)
+    means.push_back(sum / static_cast<double>(count));
+  return means;
+}
+
 /// How many times as long loads took from the number `first` on, as those before it did. Both are
 /// at least one.
 inline double endOverBegin(const std::vector<double> &times, size_t first) {

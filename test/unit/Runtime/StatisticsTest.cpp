@@ -20,6 +20,14 @@ TEST(Statistics, MeanOfFasterHalf) {
   EXPECT_EQ(meanOfFasterHalf({8, 1, 9, 3}), 2);
 }
 
+TEST(Statistics, MeansOfRepetitions) {
+  using Means = std::vector<double>;
+  // Two together, then one that takes as long itself; the last one is too short to tell.
+  EXPECT_EQ(meansOfRepetitions({0.5, 0.75, 4, 0.25}, 1), (Means{0.625, 4}));
+  EXPECT_EQ(meansOfRepetitions({0.25, 0.5}, 1), Means{0.375});
+  EXPECT_EQ(meansOfRepetitions({3}, 1), Means{3});
+}
+
 TEST(Statistics, EndOverBegin) {
   // A host that stays as it is, and one that takes half as long again; a slow load does not count.
   EXPECT_EQ(endOverBegin({2, 2, 2, 2}, 2), 1);
