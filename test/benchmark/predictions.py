@@ -7,7 +7,8 @@ Calibrates first, unless a machine file is given. A collective's time is the mea
 program, of each the median over its repetitions, behind a copy that writes its input; over test hosts, whose clocks differ, it is
 the median time of runs of up to 64 of them, over their number. A layer's time is that of the fastest run, and that of a collective
 in a model, too; over hosts it is the median of runs whose ranks came within the time that one spins. Errors are
-predicted / measured - 1, medians over the rounds. How much the times of collectives differ between rounds is told: no prediction
+predicted / measured - 1, medians over the rounds. Before and after each model a program of products of one size tells by how much
+cores are faster or slower than when they were calibrated: the error of its products, the mean of both times. How much the times of collectives differ between rounds is told: no prediction
 can be better than a measurement that is repeated. Needs build/bin/braid and build/bin/BraidCollectiveTimes (ninja -C build braid BraidCollectiveTimes).
 """
 import argparse
@@ -44,6 +45,20 @@ MODELS = {
                "max_position_embeddings": 8192, "rms_norm_eps": 1e-5, "rope_theta": 500000, "hidden_act": "silu",
                "tie_word_embeddings": False}, ((1, 48), (1, 160))),
 }
+
+
+# What cores do at the time: products of one size, which the ranks share.
+ROWS, COLUMNS, PRODUCTS = 300, 1024, 6
+
+
+def text_of_products(ranks):
+    lines = [f"comm.mesh @mesh <tp = {ranks}>", "func.func @main("]
+    lines += [f"    %w{i}: tensor<{COLUMNS}x{COLUMNS}xf32> {{nn.name = \"w{i}\"}}," for i in range(PRODUCTS)]
+    lines += [f"    %x0: tensor<{ROWS}x{COLUMNS}xf32> {{nn.name = \"x\"}}) -> (tensor<{ROWS}x{COLUMNS}xf32> {{nn.name = \"y\"}})",
+              "    attributes {nn.entry} {"]
+    lines += [f"  %x{i + 1} = nn.linear %x{i}, %w{i} : tensor<{ROWS}x{COLUMNS}xf32>, tensor<{COLUMNS}x{COLUMNS}xf32> "
+              f"-> tensor<{ROWS}x{COLUMNS}xf32>" for i in range(PRODUCTS)]
+    return "\n".join(lines + [f"  return %x{PRODUCTS} : tensor<{ROWS}x{COLUMNS}xf32>", "}", ""])
 
 
 def checked(command):
@@ -83,8 +98,23 @@ def layers(args, folder, ranks, places, of_collectives):
     """places: name of a place -> a function of a program's path and the report's that runs it there. of_collectives: the field of the
     report with the error of a collective."""
     print(f"\nLayers, medians over {args.rounds} rounds of the least time of 15 runs, {ranks} ranks of one thread\n")
-    print("| model | batch x tokens | where | layers, median (largest) | collectives, median | load average |")
-    print("| --- | ---: | --- | ---: | ---: | ---: |")
+    print("| model | batch x tokens | where | layers, median (largest) | products of one size, meanwhile | collectives, median | load average |")
+    print("| --- | ---: | --- | ---: | ---: | ---: | ---: |")
+    (folder / "products.mlir").write_text(text_of_products(ranks))
+    products = folder / "products.braid"
+    checked([BIN / "braid", "compile", folder / "products.mlir", "--isa", "host", "-o", products])
+
+    def prediction_of(place, bundle, *words):
+        places[place]([bundle, "--random-inputs", 1, "--warmup", 2, "--report", folder / "report.json", *words])
+        prediction = json.loads((folder / "report.json").read_text())["prediction"]
+        if "missing" in prediction:
+            sys.exit(f"predictions: error: {bundle.stem}: {prediction['missing']}")
+        return prediction
+
+    def error_of_products(place):
+        of_run = prediction_of(place, products, "--repeat", 30)["operations"]
+        return statistics.mean(one["error_of_least"] for one in of_run)
+
     cases = []
     for name in args.models:
         config, shapes = MODELS[name]
@@ -98,11 +128,9 @@ def layers(args, folder, ranks, places, of_collectives):
     found = {}
     for _ in range(args.rounds):
         for case in cases:
-            places[case[2]]([case[3], "--random-weights", 1, "--random-inputs", 1, "--warmup", 2, "--repeat", 15, "--report",
-                             folder / "report.json"])
-            prediction = json.loads((folder / "report.json").read_text())["prediction"]
-            if "missing" in prediction:
-                sys.exit(f"predictions: error: {case[0]}: {prediction['missing']}")
+            before = error_of_products(case[2])
+            prediction = prediction_of(case[2], case[3], "--random-weights", 1, "--repeat", 15)
+            found.setdefault((case, "products", 0), []).append((before + error_of_products(case[2])) / 2)
             for kind, field in ("calls", "error_of_least"), ("collectives", of_collectives):
                 for i, one in enumerate(prediction[kind]):
                     if one[field] is not None:
@@ -110,9 +138,10 @@ def layers(args, folder, ranks, places, of_collectives):
     for case in cases:
         calls, sums = ([statistics.median(errors) for key, errors in found.items() if key[:2] == (case, kind)]
                        for kind in ("calls", "collectives"))
+        of_products = statistics.median(found[case, "products", 0])
         of_sums = f"{statistics.median(sums) * 100:+.1f} %" if sums else "ranks slept"
         print(f"| {case[0]} | {case[1]} | {case[2]} | {statistics.median(calls) * 100:+.1f} % "
-              f"({max(calls, key=abs) * 100:+.1f} %) | {of_sums} | {os.getloadavg()[0]:.1f} |", flush=True)
+              f"({max(calls, key=abs) * 100:+.1f} %) | {of_products * 100:+.1f} % | {of_sums} | {os.getloadavg()[0]:.1f} |", flush=True)
 
 
 def on_this_host(machine, args, folder):

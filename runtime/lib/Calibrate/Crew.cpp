@@ -83,16 +83,20 @@ Result<Timing> Crew::measure(const Make &make, const Repetitions &repetitions) c
     thread.join();
   constexpr double kTogether = 1e-3;
   Timing timing;
-  double middle = 0, least = 0;
   for (size_t member = 0; member < count; ++member) {
     RETURN_IF_ERROR(outcomes[member]);
     const std::vector<double> means = meansOfRepetitions(times[member], kTogether);
     timing.seconds += meanOfFasterHalf(means) / static_cast<double>(count);
-    middle += median(means) / static_cast<double>(count);
-    least += *std::min_element(means.begin(), means.end()) / static_cast<double>(count);
+    addToSpread(means);
   }
-  spreads.push_back(middle / std::max(least, 1e-9) - 1);
   return timing;
+}
+
+void Crew::addToSpread(const std::vector<double> &times) const {
+  if (times.size() >= 3)
+    spreads.push_back(median(times) /
+                          std::max(*std::min_element(times.begin(), times.end()), 1e-9) -
+                      1);
 }
 
 double Crew::spread() const { return spreads.empty() ? 0 : median(spreads); }

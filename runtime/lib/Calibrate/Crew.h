@@ -52,9 +52,11 @@ public:
   /// repetition does not count.
   using Make = std::function<Result<std::unique_ptr<Work>>(std::byte *memory)>;
   Result<Timing> measure(const Make &make, const Repetitions &repetitions) const;
-  /// By how much medians of these spans were longer than the least, as a part of it: the median
-  /// over all that was measured. Tells how quiet the host is.
+  /// By how much the median of each of these was longer than the least, as a part of it: the median
+  /// over all that was measured so often. Tells how quiet the host is.
   double spread() const;
+  /// Times of one thing; less than three tell nothing.
+  void addToSpread(const std::vector<double> &times) const;
 
 private:
   Pinning pinning;

@@ -188,6 +188,8 @@ Status measureMatmuls(const Crew &crew, bool quick, cost::ComputeRates &rates) {
     for (size_t i : order)
       if (rates.matmul[i].flopsPerSecond < kSlower * meanOfNeighbours(lengths, i, rate))
         RETURN_IF_ERROR(measure(i));
+  for (const std::vector<double> &own : times)
+    crew.addToSpread(own);
   return {};
 }
 

@@ -212,7 +212,7 @@ struct Measurement {
   std::string library;        ///< that computes products: "oneDNN 2.6.3"
   int64_t repetitions = 0;    ///< at most, of each figure
   double foreignCores = 0;    ///< the cores' time that others used meanwhile, over its duration
-  double medianOverLeast = 1; ///< of the repetitions of a figure on processors: how quiet it was
+  double medianOverLeast = 1; ///< of the times of a figure on processors: how quiet it was
   /// How many times as long collectives took at the end as at the begin, in the median.
   std::optional<double> endOverBegin;
   /// What could not be measured, and why.
