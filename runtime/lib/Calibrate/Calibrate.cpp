@@ -281,8 +281,7 @@ Result<Calibration> calibrate(const CalibrateOptions &options) {
   if (options.quick)
     result.warnings.emplace_back("each figure was measured once and on few sizes (--quick)");
   if (spread > 0.1 && !options.quick)
-    result.warnings.push_back("the median of what a figure took was " +
-                              shortNumber(1 + spread) +
+    result.warnings.push_back("the median of what a figure took was " + shortNumber(1 + spread) +
                               " times the least one: the host is not quiet, and takes longer at "
                               "times than the file says");
   constexpr double kSteady = 1.07;

@@ -94,9 +94,8 @@ Result<Timing> Crew::measure(const Make &make, const Repetitions &repetitions) c
 
 void Crew::addToSpread(const std::vector<double> &times) const {
   if (times.size() >= 3)
-    spreads.push_back(median(times) /
-                          std::max(*std::min_element(times.begin(), times.end()), 1e-9) -
-                      1);
+    spreads.push_back(
+        median(times) / std::max(*std::min_element(times.begin(), times.end()), 1e-9) - 1);
 }
 
 double Crew::spread() const { return spreads.empty() ? 0 : median(spreads); }

@@ -129,7 +129,8 @@ private:
 
 size_t kernelMemoryBytes(bool quick) {
   const Sizes &s = sizes(quick);
-  return std::max(s.weightBytes + 2 * s.activationBytes, static_cast<size_t>(s.memoryBytes.back())) +
+  return std::max(s.weightBytes + 2 * s.activationBytes,
+                  static_cast<size_t>(s.memoryBytes.back())) +
          kMiB;
 }
 
@@ -159,13 +160,12 @@ Status measureMatmuls(const Crew &crew, bool quick, cost::ComputeRates &rates) {
   std::vector<std::vector<double>> times(rates.matmul.size());
   auto measure = [&](size_t i) -> Status {
     cost::MatmulPoint &point = rates.matmul[i];
-    ASSIGN_OR_RETURN(const Timing timing,
-                     crew.measure(
-                         [&](std::byte *memory) {
-                           return started(std::make_unique<MatmulWork>(point.m, point.n, point.k,
-                                                                       memory, s));
-                         },
-                         each));
+    ASSIGN_OR_RETURN(const Timing timing, crew.measure(
+                                              [&](std::byte *memory) {
+                                                return started(std::make_unique<MatmulWork>(
+                                                    point.m, point.n, point.k, memory, s));
+                                              },
+                                              each));
     std::vector<double> &own = times[i];
     own.push_back(timing.seconds);
     point.flopsPerSecond =
@@ -228,8 +228,7 @@ Status measureInt8Matmuls(const Crew &crew, bool quick, cost::ComputeRates &rate
                                return started(std::make_unique<LibraryWork>(), sets);
                              },
                              repetitions(quick)));
-        rates.int8Matmul.push_back(
-            {m, n, k, 2 * static_cast<double>(m * n * k) / timing.seconds});
+        rates.int8Matmul.push_back({m, n, k, 2 * static_cast<double>(m * n * k) / timing.seconds});
       }
   return {};
 }
@@ -307,8 +306,7 @@ Status measureRows(const Crew &crew, bool quick, size_t poolBytes, const Bundle 
                                                              std::vector{a.arguments});
                                             },
                                             repetitions(quick)));
-  rates.rowOperations.push_back(
-      {"rotary", static_cast<double>(rows * 8 * 64) / rotary.seconds});
+  rates.rowOperations.push_back({"rotary", static_cast<double>(rows * 8 * 64) / rotary.seconds});
   ASSIGN_OR_RETURN(const Timing table, crew.measure(
                                            [&](std::byte *memory) {
                                              Arguments a("rotary_table", memory);
@@ -319,8 +317,7 @@ Status measureRows(const Crew &crew, bool quick, size_t poolBytes, const Bundle 
                                                             std::vector{a.arguments});
                                            },
                                            repetitions(quick)));
-  rates.rowOperations.push_back(
-      {"rotary_table", static_cast<double>(rows * 32) / table.seconds});
+  rates.rowOperations.push_back({"rotary_table", static_cast<double>(rows * 32) / table.seconds});
   if (!bundle)
     return {};
 
@@ -482,9 +479,7 @@ Status measureMemory(const Crew &crew, bool quick, size_t poolBytes, cost::Compu
     ASSIGN_OR_RETURN(const Timing write,
                      crew.measure(makeOn<Write>(size, pool), repetitions(quick)));
     ASSIGN_OR_RETURN(const Timing copy, crew.measure(makeOn<Copy>(size, pool), repetitions(quick)));
-    auto rate = [&](const Timing &timing) {
-      return static_cast<double>(bytes) / timing.seconds;
-    };
+    auto rate = [&](const Timing &timing) { return static_cast<double>(bytes) / timing.seconds; };
     rates.memory.push_back({bytes, rate(read), rate(write), rate(copy)});
   }
   return {};

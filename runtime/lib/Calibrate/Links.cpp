@@ -438,7 +438,13 @@ Result<std::optional<cost::Link>> measureLinks(const LaunchInfo &launch,
   job.bundle = "links";
   job.device = options.devices;
   job.timeLimitSeconds = options.limitSeconds;
-  ASSIGN_OR_RETURN(const net::Job started, net::startJob(context, job, {address}));
+  ASSIGN_OR_RETURN(const net::Job started, net::startJob(job, {address}));
+  const std::vector<int64_t> hosts = net::hostNumbers(started.members);
+  for (size_t rank = 1; rank < hosts.size(); ++rank)
+    if (const auto other = std::find(hosts.begin(), hosts.end(), hosts[rank]) - hosts.begin();
+        other != static_cast<std::ptrdiff_t>(rank))
+      return Status::error("links expect one process on each host: ranks ", other, " and ", rank,
+                           " are both on host '", started.members[rank].host, "'");
   for (int64_t peer = 0; peer < launch.size; ++peer)
     if (const net::Member &member = started.members[static_cast<size_t>(peer)]; peer != launch.rank)
       RETURN_IF_ERROR(link->connect(peer, member.addresses[0], member.host));

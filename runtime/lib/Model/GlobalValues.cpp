@@ -154,6 +154,7 @@ Status Model::State::gather(const char *kind, const EntryValue &value, size_t in
   }
   ASSIGN_OR_RETURN(std::vector<Contribution> all, communicator()->gather(std::move(mine), bytes));
   std::map<int64_t, std::string> digests; // of shards that others have, too
+  Status outcome;                         // of rank 0
   for (const Contribution &given : all) {
     std::byte *next = const_cast<std::byte *>(given.bytes.data()); // only read
     for (int64_t rank : given.ranks) {
@@ -165,14 +166,25 @@ Status Model::State::gather(const char *kind, const EntryValue &value, size_t in
         copyShard(value, share.box, static_cast<std::byte *>(global), next, false);
         digests[rank] = digestOf(next, share.bytes);
       } else if (digests[share.replicaOf] !=
-                 std::string(reinterpret_cast<const char *>(next), kDigestBytes)) {
-        return Status::error(kind, " '", value.name, "' expects equal values on ranks ",
-                             share.replicaOf, " and ", rank, ", which differ", Code::rankFailed);
+                     std::string(reinterpret_cast<const char *>(next), kDigestBytes) &&
+                 outcome.ok()) {
+        outcome = Status::error(kind, " '", value.name, "' expects equal values on ranks ",
+                                share.replicaOf, " and ", rank, ", which differ", Code::rankFailed);
       }
       next += bytes[static_cast<size_t>(rank)];
     }
   }
-  return {};
+  if (std::none_of(described->begin(), described->end(),
+                   [](const auto &one) { return one.second.replicaOf >= 0; }))
+    return {};
+  // All learn of it: another process would wait for one that has failed.
+  auto tell = [&](RankRange) -> Result<std::vector<std::byte>> {
+    RETURN_IF_ERROR(outcome);
+    return std::vector<std::byte>();
+  };
+  const std::vector<size_t> nothing(static_cast<size_t>(mesh.numRanks()), 0);
+  const Status told = communicator()->scatter(tell, nothing).status();
+  return told.ok() ? told : Status::error(told.message(), Code::rankFailed);
 }
 
 Status Model::State::scatter(const EntryValue &value, size_t index, const Status &given,

@@ -33,6 +33,18 @@ double processorSeconds() {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
 }
 
+/// Of what all ranks must have alike: the program, and the module that kernels are compiled from,
+/// each host for its processor, by the same compiler; the kernels themselves where it was left out.
+std::string sha256OfRun(const Bundle &bundle) {
+  const Manifest &manifest = bundle.manifest();
+  std::string text = manifest.producer;
+  for (const auto &[name, bytes] : bundle.members())
+    if (manifest.moduleMember.empty() || name == manifest.moduleMember ||
+        name == manifest.programMember)
+      text += " " + name + " " + sha256(bytes.data(), bytes.size());
+  return sha256(text.data(), text.size());
+}
+
 class UcxCommunicator : public Communicator {
 public:
   static Result<std::shared_ptr<Communicator>> create(const Bundle &bundle,
@@ -61,7 +73,7 @@ public:
       links.push_back(std::move(link));
     }
     ASSIGN_OR_RETURN(net::JobOptions job, net::jobOptionsOf(launch));
-    job.bundle = sha256(program.data(), program.size());
+    job.bundle = sha256OfRun(bundle);
     job.mesh = meshString(bundle.manifest().mesh);
     if (options.machine) {
       const std::string text = cost::machineToJson(*options.machine);
@@ -76,7 +88,7 @@ public:
       };
     job.device = options.devices;
     job.timeLimitSeconds = options.timeLimitSeconds > 0 ? options.timeLimitSeconds : 1e6;
-    ASSIGN_OR_RETURN(net::Job started, net::startJob(context, job, addresses));
+    ASSIGN_OR_RETURN(net::Job started, net::startJob(job, addresses));
     for (size_t i = 0; i < links.size(); ++i)
       for (int64_t peer = 0; peer < launch.size; ++peer)
         if (const net::Member &member = started.members[static_cast<size_t>(peer)];

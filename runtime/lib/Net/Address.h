@@ -21,7 +21,7 @@
 
 namespace braid::runtime::net {
 
-/// Of IPv4: UCX 1.13 corrupts its memory when it accepts a connection over IPv6.
+/// Of IPv4, as links of UCX are where nothing else is set.
 struct SocketAddress {
   sockaddr_in value{};
   const sockaddr *get() const { return reinterpret_cast<const sockaddr *>(&value); }

@@ -120,14 +120,13 @@ std::vector<int64_t> hostNumbers(const std::vector<Member> &members) {
   return hosts;
 }
 
-Result<Job> startJob(const std::shared_ptr<const UcxContext> &networks, const JobOptions &options,
-                     std::vector<std::string> addresses) {
+Result<Job> startJob(const JobOptions &options, std::vector<std::string> addresses) {
   RETURN_IF_ERROR(check(options, addresses));
   Hello own = helloOf(options, std::move(addresses));
   if (options.allGather)
     return gatherStart(options, std::move(own));
-  return options.rank == 0 ? serveStart(networks, options, std::move(own))
-                           : joinStart(networks, options, std::move(own));
+  return options.rank == 0 ? serveStart(options, std::move(own))
+                           : joinStart(options, std::move(own));
 }
 
 } // namespace braid::runtime::net

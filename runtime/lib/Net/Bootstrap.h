@@ -3,8 +3,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// How the processes of a job find each other. Rank 0 listens at the rendezvous, the others connect;
-// all of it by UCX, over a worker that ends with the start. A connection goes through
+// How the processes of a job find each other. Rank 0 listens at the rendezvous, the others connect
+// by plain TCP (Port.h says why), over connections that end with the start; the links that they
+// tell each other of are UCX's. A connection goes through
 //
 //     other rank                            rank 0
 //     Introduction {version, nonce}  ---->
@@ -67,8 +68,7 @@ std::vector<int64_t> hostNumbers(const std::vector<Member> &members);
 
 /// Meets the other processes. `addresses` are those of this process's links, each of which will
 /// connect to the one at the same place of the others' lists. Returns within the limit and 2 s.
-Result<Job> startJob(const std::shared_ptr<const UcxContext> &networks, const JobOptions &options,
-                     std::vector<std::string> addresses);
+Result<Job> startJob(const JobOptions &options, std::vector<std::string> addresses);
 
 } // namespace braid::runtime::net
 #endif // BRAID_NET_BOOTSTRAP_H

@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Channel.h"
+#include "Port.h"
 #include "Starters.h"
 #include "braid/Base/StatusMacros.h"
 #include "runtime/lib/Sync/Counter.h"
@@ -26,10 +27,9 @@ public:
       : options(options), rendezvous(options.rendezvous), own(std::move(own)),
         end(nowNs() + static_cast<int64_t>(options.timeLimitSeconds * 1e9)) {}
 
-  Result<Job> run(const std::shared_ptr<const UcxContext> &networks) {
-    ASSIGN_OR_RETURN(port, Port::create(networks));
+  Result<Job> run() {
     Status status = join();
-    port->close(nowNs() + 1000000000);
+    port.close(nowNs() + 1000000000);
     RETURN_IF_ERROR(status);
     job.rank = options.rank;
     return job;
@@ -68,7 +68,7 @@ private:
 
   Status pause() {
     for (const int64_t until = std::min(end, nowNs() + kRetryNs); nowNs() < until;)
-      RETURN_IF_ERROR(port->wait(until));
+      RETURN_IF_ERROR(port.wait(until));
     return {};
   }
 
@@ -82,27 +82,23 @@ private:
   }
 
   Status talk(const SocketAddress &address, Channel &channel, bool &isMember) {
-    ucp_ep_params_t params{};
-    params.field_mask = UCP_EP_PARAM_FIELD_SOCK_ADDR | UCP_EP_PARAM_FIELD_FLAGS;
-    params.flags = UCP_EP_PARAMS_FLAGS_CLIENT_SERVER;
-    params.sockaddr = {address.get(), address.length};
-    ucp_ep_h endpoint = nullptr;
-    RETURN_IF_ERROR(port->connect(params, endpoint));
+    Port::Endpoint endpoint = 0;
+    RETURN_IF_ERROR(port.connect(address, endpoint));
     ASSIGN_OR_RETURN(channel.clientNonce, randomBlock());
-    port->send(endpoint, encode(Introduction{options.version, channel.clientNonce}));
+    port.send(endpoint, encode(Introduction{options.version, channel.clientNonce}));
     Status status = converse(endpoint, channel, isMember);
     if (!status.ok() && !isMember)
-      port->end(endpoint);
+      port.end(endpoint);
     return status;
   }
 
-  Status converse(ucp_ep_h endpoint, Channel &channel, bool &isMember) {
+  Status converse(Port::Endpoint endpoint, Channel &channel, bool &isMember) {
     bool isChallenged = false;
     for (;;) {
       // Rank 0 tells who is missing when its own time is over, which may be a little later.
       const int64_t until = isMember ? end + 1000000000 : end;
-      RETURN_IF_ERROR(port->wait(until));
-      for (const Port::Arrival &arrival : port->takeArrivals()) {
+      RETURN_IF_ERROR(port.wait(until));
+      for (const Port::Arrival &arrival : port.takeArrivals()) {
         if (arrival.from != endpoint)
           continue;
         if (!isChallenged) {
@@ -115,9 +111,9 @@ private:
         if (isOver)
           return {};
       }
-      for (const Port::Loss &loss : port->takeLosses())
+      for (const Port::Loss &loss : port.takeLosses())
         if (loss.endpoint == endpoint) {
-          const Status lost = Status::error(port->ucx().text(loss.status));
+          const Status lost = Status::error(loss.why);
           return isMember ? fail(lost.within(rankZero() + " is gone before the job has started"))
                           : lost;
         }
@@ -131,7 +127,7 @@ private:
   int64_t limitNs() const { return static_cast<int64_t>(options.timeLimitSeconds * 1e9); }
 
   /// Says hello.
-  Status answer(ucp_ep_h endpoint, Channel &channel, const FrameBytes &bytes) {
+  Status answer(Port::Endpoint endpoint, Channel &channel, const FrameBytes &bytes) {
     Result<Frame> plain = parseFrame(bytes.data(), bytes.size());
     if (plain.ok())
       if (const auto *refusal = std::get_if<Refusal>(&*plain))
@@ -144,31 +140,30 @@ private:
       return fail(Status::error(rankZero(), " sent bytes that are no challenge"));
     channel.serverNonce = challenge->nonce;
     if (!channel.isGenuine(bytes.data(), *sealed)) {
-      port->send(endpoint, encode(Refusal{"another secret"}));
+      port.send(endpoint, encode(Refusal{"another secret"}));
       awaitAnswer(endpoint);
       return fail(Status::error(self(), " and ", rankZero(), " have different job secrets"));
     }
     channel.accept();
     own.challenge = challenge->nonce;
-    port->send(endpoint, channel.seal(own));
+    port.send(endpoint, channel.seal(own));
     return {};
   }
 
   /// Returns when rank 0 has answered, or has ended the connection. Whoever leaves before may end
-  /// the connection before what it said last is read: that it has left this process, which a flush
-  /// tells, is not enough.
-  void awaitAnswer(ucp_ep_h endpoint) {
-    for (const int64_t until = nowNs() + kGoodbyeNs; nowNs() < until && port->wait(until).ok();) {
-      for (const Port::Arrival &arrival : port->takeArrivals())
+  /// the connection before what it said last is read.
+  void awaitAnswer(Port::Endpoint endpoint) {
+    for (const int64_t until = nowNs() + kGoodbyeNs; nowNs() < until && port.wait(until).ok();) {
+      for (const Port::Arrival &arrival : port.takeArrivals())
         if (arrival.from == endpoint)
           return;
-      for (const Port::Loss &loss : port->takeLosses())
+      for (const Port::Loss &loss : port.takeLosses())
         if (loss.endpoint == endpoint)
           return;
     }
   }
 
-  Status handle(ucp_ep_h endpoint, Channel &channel, const FrameBytes &bytes, bool &isOver) {
+  Status handle(Port::Endpoint endpoint, Channel &channel, const FrameBytes &bytes, bool &isOver) {
     Result<Sealed> sealed = parseSealed(bytes.data(), bytes.size());
     if (!sealed.ok() || !channel.isGenuine(bytes.data(), *sealed))
       return fail(Status::error(rankZero(), " sent a frame without a right HMAC"));
@@ -186,7 +181,7 @@ private:
       if (job.members.size() < static_cast<size_t>(options.size))
         return {};
       job.key = sessionKey(options.secret, table->session);
-      port->send(endpoint, channel.seal(Ready()));
+      port.send(endpoint, channel.seal(Ready()));
       return {};
     }
     if (!std::holds_alternative<Go>(*frame) || job.key.empty())
@@ -199,16 +194,15 @@ private:
   const Rendezvous &rendezvous;
   Hello own;
   int64_t end;
-  std::unique_ptr<Port> port;
+  Port port;
   bool isFinal = false;
   Job job;
 };
 
 } // namespace
 
-Result<Job> joinStart(const std::shared_ptr<const UcxContext> &networks, const JobOptions &options,
-                      Hello own) {
-  return Client(options, std::move(own)).run(networks);
+Result<Job> joinStart(const JobOptions &options, Hello own) {
+  return Client(options, std::move(own)).run();
 }
 
 } // namespace braid::runtime::net

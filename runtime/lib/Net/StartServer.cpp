@@ -7,12 +7,14 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Channel.h"
+#include "Port.h"
 #include "Starters.h"
 #include "braid/Base/StatusMacros.h"
 #include "runtime/lib/Sync/Counter.h"
 #include "runtime/lib/Sync/RunControl.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <map>
 #include <unistd.h>
@@ -36,17 +38,14 @@ public:
     byRank.resize(static_cast<size_t>(options.size));
   }
 
-  Result<Job> run(const std::shared_ptr<const UcxContext> &networks) {
+  Result<Job> run() {
     const Rendezvous &rendezvous = options.rendezvous;
-    ASSIGN_OR_RETURN(port, Port::create(networks));
     RETURN_IF_ERROR(listen(rendezvous));
     Result<Job> job = serve(rendezvous.text());
     if (!job.ok())
       refuseAll(job.status().message());
     awaitEnds();
-    port->ucx().ucp_listener_destroy(listener);
-    awaitBegun();
-    port->close(nowNs() + 1000000000);
+    port.close(nowNs() + 1000000000);
     if (!rendezvous.file.empty())
       unlink(rendezvous.file.c_str());
     return job;
@@ -54,24 +53,16 @@ public:
 
 private:
   struct Connection {
-    Connection(const JobSecret &secret, ucp_ep_h endpoint, std::string from, int64_t until)
-        : endpoint(endpoint), from(std::move(from)), since(nowNs()), until(until),
-          channel(secret, true) {}
-    ucp_ep_h endpoint;
+    Connection(const JobSecret &secret, Port::Endpoint endpoint, std::string from, int64_t until)
+        : endpoint(endpoint), from(std::move(from)), until(until), channel(secret, true) {}
+    Port::Endpoint endpoint;
     std::string from; ///< its address
-    int64_t since;    ///< when it began
     int64_t until;    ///< when it must have said hello; when it ends, if it is refused
     Channel channel;
-    enum { connected, introduced, member, refused, tooMany } stage = connected;
+    enum { connected, introduced, member, refused } stage = connected;
     bool isReady = false, isTold = false; ///< of the job's failure
     Hello hello;
   };
-
-  static void onRequest(ucp_conn_request_h request, void *argument) {
-    auto &server = *static_cast<Server *>(argument);
-    server.requests.push_back(request);
-    server.port->note();
-  }
 
   Status listen(const Rendezvous &rendezvous) {
     std::vector<SocketAddress> addresses;
@@ -82,33 +73,23 @@ private:
       ASSIGN_OR_RETURN(SocketAddress address, ownAddress(options.device));
       addresses.push_back(address);
     }
-    ucs_status_t status = UCS_OK;
-    for (const SocketAddress &address : addresses) {
-      ucp_listener_params_t params{};
-      params.field_mask =
-          UCP_LISTENER_PARAM_FIELD_SOCK_ADDR | UCP_LISTENER_PARAM_FIELD_CONN_HANDLER;
-      params.sockaddr = {address.get(), address.length};
-      params.conn_handler = {onRequest, this};
-      status = port->ucx().ucp_listener_create(port->handle(), &params, &listener);
-      if (status == UCS_OK || status == UCS_ERR_BUSY)
+    int error = 0;
+    SocketAddress address, bound;
+    for (const SocketAddress &one : addresses) {
+      address = one;
+      error = port.listen(address, bound);
+      if (error == 0 || error == EADDRINUSE)
         break;
     }
-    if (status == UCS_ERR_BUSY)
+    if (error == EADDRINUSE)
       return Status::error("rank 0 cannot listen at ", rendezvous.text(),
-                           ": the port is taken by another program, or was a minute ago",
-                           Code::rankFailed);
-    if (status != UCS_OK)
+                           ": the port is taken by another program", Code::rankFailed);
+    if (error != 0)
       return Status::error("rank 0 cannot listen at ", rendezvous.text(), ": ",
-                           port->ucx().text(status),
+                           std::strerror(error),
                            " (it expects an address of the host that it is on)", Code::rankFailed);
     if (rendezvous.file.empty())
       return {};
-    ucp_listener_attr_t attributes{};
-    attributes.field_mask = UCP_LISTENER_ATTR_FIELD_SOCKADDR;
-    RETURN_IF_ERROR(port->ucx().check(port->ucx().ucp_listener_query(listener, &attributes),
-                                      "tell where it listens"));
-    SocketAddress address = addresses.front(), bound;
-    std::memcpy(&bound.value, &attributes.sockaddr, sizeof bound.value);
     address.setPort(bound.port());
     return writeAddress(rendezvous.file, options.job, address);
   }
@@ -137,7 +118,7 @@ private:
     }
     for (auto &connection : connections)
       if (connection->stage == Connection::member)
-        port->send(connection->endpoint, connection->channel.seal(Go()));
+        port.send(connection->endpoint, connection->channel.seal(Go()));
     job.key = sessionKey(options.secret, session);
     return job;
   }
@@ -160,11 +141,9 @@ private:
     for (const auto &connection : connections)
       if (connection->stage != Connection::member)
         until = std::min(until, connection->until);
-    RETURN_IF_ERROR(port->wait(until));
-    for (ucp_conn_request_h request : std::exchange(requests, {}))
-      accept(request);
+    RETURN_IF_ERROR(port.wait(until));
     Status result;
-    for (const Port::Arrival &arrival : port->takeArrivals()) {
+    for (const Port::Arrival &arrival : port.takeArrivals()) {
       Connection *connection = find(arrival.from);
       Status handled = connection ? handle(*connection, arrival.bytes) : Status();
       // What came with it is answered, too.
@@ -173,20 +152,22 @@ private:
         result = std::move(handled);
       }
     }
-    for (const Port::Loss &loss : port->takeLosses()) {
+    for (const Port::Loss &loss : port.takeLosses()) {
       const Connection *connection = find(loss.endpoint);
       if (connection && connection->stage == Connection::member) {
         if (result.ok())
           result =
               Status::error(describe(connection->hello),
-                            " is gone before the job has started: ", port->ucx().text(loss.status),
-                            Code::rankFailed);
+                            " is gone before the job has started: ", loss.why, Code::rankFailed);
         failure = result.message();
         ++numTold; // it does not come again
       }
       if (connection)
         drop(*connection);
     }
+    // Those that have ended make room.
+    for (const Port::Request &request : port.takeRequests())
+      accept(request);
     RETURN_IF_ERROR(std::move(result));
     for (size_t i = connections.size(); i-- > 0;) {
       Connection &connection = *connections[i];
@@ -195,44 +176,24 @@ private:
       if (connection.stage == Connection::refused)
         drop(connection); // and was counted
       else
-        refuse(connection, connection.stage == Connection::tooMany
-                               ? "opened too many connections"
-                               : "said no hello within " + seconds(static_cast<int64_t>(
-                                                               options.helloLimitSeconds * 1e9)));
+        refuse(connection, "said no hello within " +
+                               seconds(static_cast<int64_t>(options.helloLimitSeconds * 1e9)));
     }
     return {};
   }
 
-  void accept(ucp_conn_request_h request) {
-    ucp_conn_request_attr_t attributes{};
-    attributes.field_mask = UCP_CONN_REQUEST_ATTR_FIELD_CLIENT_ADDR;
-    SocketAddress from;
-    if (port->ucx().ucp_conn_request_query(request, &attributes) == UCS_OK)
-      std::memcpy(&from.value, &attributes.client_address, sizeof from.value);
-    std::string name = text(from);
+  void accept(const Port::Request &request) {
+    std::string name = text(request.from);
     name.resize(name.rfind(':')); // its port says nothing
-    ucp_ep_params_t params{};
-    params.field_mask = UCP_EP_PARAM_FIELD_CONN_REQUEST;
-    params.conn_request = request;
-    ucp_ep_h endpoint = nullptr;
-    if (!port->connect(params, endpoint).ok())
-      return;
     connections.push_back(std::make_unique<Connection>(
-        options.secret, endpoint, std::move(name),
+        options.secret, request.endpoint, std::move(name),
         nowNs() + static_cast<int64_t>(options.helloLimitSeconds * 1e9)));
     // Strangers may open many connections, but no more than these are kept at a time.
-    const auto isKept = [](const auto &c) { return c->stage != Connection::tooMany; };
-    if (static_cast<size_t>(std::count_if(connections.begin(), connections.end(), isKept)) <=
-        4 * byRank.size() + 64)
-      return;
-    connections.back()->stage = Connection::tooMany;
-    connections.back()->until = nowNs() + kBegunNs;
-    if (connections.size() > 8 * byRank.size() + 512)
-      refuse(**std::find_if_not(connections.begin(), connections.end(), isKept),
-             "opened too many connections");
+    if (connections.size() > 4 * byRank.size() + 64)
+      refuse(*connections.back(), "opened too many connections");
   }
 
-  Connection *find(ucp_ep_h endpoint) {
+  Connection *find(Port::Endpoint endpoint) {
     for (auto &connection : connections)
       if (connection->endpoint == endpoint)
         return connection.get();
@@ -240,7 +201,7 @@ private:
   }
 
   void drop(const Connection &connection) {
-    port->end(connection.endpoint);
+    port.end(connection.endpoint);
     connections.erase(std::find_if(connections.begin(), connections.end(),
                                    [&](const auto &c) { return c.get() == &connection; }));
   }
@@ -256,7 +217,7 @@ private:
   /// read, so it ends when the process ends it, or after kGoodbyeNs.
   void tellRefused(Connection &connection, const std::string &why, FrameBytes refusal) {
     ++refused[connection.from + " " + why];
-    port->send(connection.endpoint, std::move(refusal));
+    port.send(connection.endpoint, std::move(refusal));
     connection.stage = Connection::refused;
     connection.until = nowNs() + kGoodbyeNs;
   }
@@ -278,7 +239,6 @@ private:
     case Connection::introduced:
       return greet(connection, bytes);
     case Connection::refused:
-    case Connection::tooMany:
       return {};
     case Connection::member:
       break;
@@ -321,7 +281,7 @@ private:
     connection.channel.clientNonce = introduction->nonce;
     connection.channel.serverNonce = *nonce;
     connection.stage = Connection::introduced;
-    port->send(connection.endpoint, connection.channel.seal(Challenge{*nonce}));
+    port.send(connection.endpoint, connection.channel.seal(Challenge{*nonce}));
   }
 
   Status greet(Connection &connection, const FrameBytes &bytes) {
@@ -380,7 +340,7 @@ private:
       }
       for (auto &connection : connections)
         if (connection->stage == Connection::member)
-          port->send(connection->endpoint, connection->channel.seal(table));
+          port.send(connection->endpoint, connection->channel.seal(table));
     }
   }
 
@@ -391,14 +351,14 @@ private:
         tellFailure(*connection);
   }
   void tellFailure(Connection &connection) {
-    port->send(connection.endpoint, connection.channel.seal(Refusal{failure}));
+    port.send(connection.endpoint, connection.channel.seal(Refusal{failure}));
     connection.isTold = true;
     ++numTold;
   }
 
-  /// Lets the members end their connections first, for a second at most: the port of the side that
-  /// does it first cannot be listened at for a minute. If the start has failed, ranks that come
-  /// meanwhile are told why, while those are missing that may still come within the limit.
+  /// Lets the members end their connections first, for a second at most, as they do when they have
+  /// read what was said last. If the start has failed, ranks that come meanwhile are told why,
+  /// while those are missing that may still come within the limit.
   void awaitEnds() {
     const int64_t until = nowNs() + 1000000000, lateUntil = std::min(until, end);
     auto isMember = [](const auto &connection) { return connection->stage == Connection::member; };
@@ -406,46 +366,28 @@ private:
       const bool hasMembers = std::any_of(connections.begin(), connections.end(), isMember),
                  mayCome = !failure.empty() && numTold + 1 < options.size && nowNs() < lateUntil;
       if (nowNs() >= until || (!hasMembers && !mayCome) ||
-          !port->wait(mayCome ? lateUntil : until).ok())
+          !port.wait(mayCome ? lateUntil : until).ok())
         return;
       takeWhatCame();
     }
   }
 
-  /// The end of a connection that has only begun can end this process with UCX 1.13, as can its way
-  /// to reject a request: an event of the socket is then taken for one of the next socket with the
-  /// same number. So what has begun goes on for a little.
-  void awaitBegun() {
-    for (ucp_conn_request_h request : std::exchange(requests, {}))
-      accept(request);
-    int64_t until = 0;
-    for (const auto &connection : connections)
-      if (connection->stage != Connection::member && connection->stage != Connection::refused)
-        until = std::max(until, connection->since + kBegunNs);
-    while (nowNs() < until && port->wait(until).ok())
-      takeWhatCame();
-  }
-
   /// After the start: tells those that say hello why it has failed, and drops what has ended.
   void takeWhatCame() {
-    for (ucp_conn_request_h request : std::exchange(requests, {}))
+    for (const Port::Request &request : port.takeRequests())
       accept(request);
-    for (const Port::Arrival &arrival : port->takeArrivals())
+    for (const Port::Arrival &arrival : port.takeArrivals())
       if (Connection *connection = find(arrival.from); connection && !failure.empty())
         (void)handle(*connection, arrival.bytes); // who it is from is told already
-    for (const Port::Loss &loss : port->takeLosses())
+    for (const Port::Loss &loss : port.takeLosses())
       if (const Connection *connection = find(loss.endpoint))
         drop(*connection);
   }
 
-  static constexpr int64_t kBegunNs = 200000000;
-
   const JobOptions &options;
   Hello own;
   int64_t end;
-  std::unique_ptr<Port> port;
-  ucp_listener_h listener = nullptr;
-  std::vector<ucp_conn_request_h> requests;
+  Port port;
   std::vector<std::unique_ptr<Connection>> connections;
   std::vector<Connection *> byRank; ///< that have said hello
   Block session{};
@@ -457,9 +399,8 @@ private:
 
 } // namespace
 
-Result<Job> serveStart(const std::shared_ptr<const UcxContext> &networks, const JobOptions &options,
-                       Hello own) {
-  return Server(options, std::move(own)).run(networks);
+Result<Job> serveStart(const JobOptions &options, Hello own) {
+  return Server(options, std::move(own)).run();
 }
 
 } // namespace braid::runtime::net

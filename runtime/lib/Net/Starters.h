@@ -19,11 +19,9 @@ namespace braid::runtime::net {
 constexpr int64_t kGoodbyeNs = 1000000000;
 
 /// Of rank 0.
-Result<Job> serveStart(const std::shared_ptr<const UcxContext> &networks, const JobOptions &options,
-                       Hello own);
+Result<Job> serveStart(const JobOptions &options, Hello own);
 /// Of the other ranks.
-Result<Job> joinStart(const std::shared_ptr<const UcxContext> &networks, const JobOptions &options,
-                      Hello own);
+Result<Job> joinStart(const JobOptions &options, Hello own);
 /// Of all ranks, by the caller's all_gather.
 Result<Job> gatherStart(const JobOptions &options, Hello own);
 

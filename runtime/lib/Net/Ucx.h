@@ -35,11 +35,6 @@ namespace braid::runtime::net {
   X(ucp_worker_get_efd, decltype(::ucp_worker_get_efd))                                            \
   X(ucp_worker_arm, decltype(::ucp_worker_arm))                                                    \
   X(ucp_worker_set_am_recv_handler, decltype(::ucp_worker_set_am_recv_handler))                    \
-  X(ucp_listener_create, decltype(::ucp_listener_create))                                          \
-  X(ucp_listener_destroy, decltype(::ucp_listener_destroy))                                        \
-  X(ucp_listener_query, decltype(::ucp_listener_query))                                            \
-  X(ucp_listener_reject, decltype(::ucp_listener_reject))                                          \
-  X(ucp_conn_request_query, decltype(::ucp_conn_request_query))                                    \
   X(ucp_ep_create, decltype(::ucp_ep_create))                                                      \
   X(ucp_ep_close_nbx, decltype(::ucp_ep_close_nbx))                                                \
   X(ucp_ep_flush_nbx, decltype(::ucp_ep_flush_nbx))                                                \

@@ -158,7 +158,7 @@ Status run(const Options &options, bool isSpeed) {
   ASSIGN_OR_RETURN(std::unique_ptr<Link> control, Link::create(networks, job.rank, job.size));
   ASSIGN_OR_RETURN(const std::string first, data->address());
   ASSIGN_OR_RETURN(const std::string second, control->address());
-  ASSIGN_OR_RETURN(const Job started, startJob(networks, job, {first, second}));
+  ASSIGN_OR_RETURN(const Job started, startJob(job, {first, second}));
   for (int64_t peer = 0; peer < job.size; ++peer) {
     const Member &member = started.members[static_cast<size_t>(peer)];
     if (peer == job.rank)

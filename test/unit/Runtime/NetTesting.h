@@ -111,7 +111,7 @@ inline Result<Job> joinJob(const std::shared_ptr<const UcxContext> &networks,
   Result<std::string> address = link.address();
   if (!address.ok())
     return address.status();
-  Result<Job> job = startJob(networks, options, {*address});
+  Result<Job> job = startJob(options, {*address});
   for (int64_t peer = 0; job.ok() && peer < options.size; ++peer) {
     const Member &member = job->members[static_cast<size_t>(peer)];
     if (peer != options.rank)

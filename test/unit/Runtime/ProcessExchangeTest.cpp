@@ -27,8 +27,7 @@ Result<std::string> onProcess(int64_t rank, int64_t ranks, uint16_t port, double
     ASSIGN_OR_RETURN(addresses.emplace_back(), link->address());
     links.push_back(std::move(link));
   }
-  ASSIGN_OR_RETURN(const Job job,
-                   startJob(networks, optionsOf(rank, ranks, onLoopback(port)), addresses));
+  ASSIGN_OR_RETURN(const Job job, startJob(optionsOf(rank, ranks, onLoopback(port)), addresses));
   for (size_t i = 0; i < links.size(); ++i)
     for (int64_t peer = 0; peer < ranks; ++peer)
       if (peer != rank)
