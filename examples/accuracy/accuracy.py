@@ -123,8 +123,8 @@ def simulate(name, report, layers):
     (WORK / f"smollm2-{name}" / "simulation.json").write_text(json.dumps(rows, indent=2) + "\n")
 
 
-def held_out(report, encodings, uniform, metric):
-    """How the choice does on data that it was not made with."""
+def held_out(report, encodings, uniform, metric, bound):
+    """How the choice does on data that it was not made with; `bound` is that of the metric."""
     rows = {row["encodings"]: row for row in report["encodings"]}
     chosen, plain = rows[encodings], rows[uniform]
     values = [batch[metric] for batch in chosen["batches"]]
@@ -134,7 +134,9 @@ def held_out(report, encodings, uniform, metric):
     mean = chosen[metric] if metric == "perplexity_increase" else np.mean(values)
     print(f"on {len(values)} batches that were not calibrated on: {metric} {mean:.5g} in the mean, {worst:.5g} or better in 95% of them; "
           f"{share:.3f} of the bytes of uniform {uniform}\n", flush=True)
-    return {"batches": len(values), "metric": metric, "mean": float(mean), "percentile_95": float(worst), "bytes_of_int8": share}
+    holds = bool(mean >= bound if metric == "cosine_mean" else mean <= bound)
+    return {"batches": len(values), "metric": metric, "mean": float(mean), "percentile_95": float(worst), "bytes_of_int8": share,
+            "holds": holds}
 
 
 def smollm2(long, simulated):
@@ -188,11 +190,12 @@ def smollm2(long, simulated):
         np.save(WORK / f"{name}-heldout.npy", sequences(tokens)[spread(np.setdiff1d(numbers, calibrated), held)])
         args = imported(tokens)
         # Six layers of thirty say nothing that is likely, so that the smoke test bounds the logits.
-        bound = f"perplexity<=+{percent}%" if long else "kl<=0.05"
+        allowed = percent / 100 if long else 0.05
+        bound = f"perplexity<=+{percent}%" if long else f"kl<={allowed}"
         budget = choose(*args, WORK / f"{name}-calibrated.npy", bound, name)
         report = evaluate(*args, WORK / f"{name}-heldout.npy", WORK / name, [budget["encodings"], "int8:128"])
         metric = "perplexity_increase" if long else "kl"
-        results.append({"budget": bound, **held_out(report, budget["encodings"], "int8:128", metric)})
+        results.append({"budget": bound, **held_out(report, budget["encodings"], "int8:128", metric, allowed)})
     return results
 
 
@@ -230,7 +233,7 @@ def minilm(long, _):
     evaluate(*args, WORK / "minilm-long-sentences", WORK / "minilm-long-sentences", ENCODINGS if long else ["int4:128"])
     budget = choose(*args, WORK / "minilm-calibrated", "cosine>=0.999", "minilm-budget")
     report = evaluate(*args, WORK / "minilm-heldout", WORK / "minilm-budget", [budget["encodings"], "int8:128"])
-    return [{"budget": "cosine>=0.999", **held_out(report, budget["encodings"], "int8:128", "cosine_mean")}]
+    return [{"budget": "cosine>=0.999", **held_out(report, budget["encodings"], "int8:128", "cosine_mean", 0.999)}]
 
 
 def main():
@@ -247,6 +250,11 @@ def main():
         if args.model in (None, name):
             results[name] = run(args.long, args.simulate)
     (WORK / "budgets.json").write_text(json.dumps(results, indent=2) + "\n")
+    # Two batches are too few for a mean.
+    for name, budgets in results.items():
+        for one in budgets if args.long else ():
+            if not one["holds"]:
+                fail(f"{name}: '{one['budget']}' does not hold on data that it was not chosen with: {one['mean']:.5g}")
 
 
 if __name__ == "__main__":

@@ -103,7 +103,7 @@ std::vector<Assignment> AssignmentSearch::uniformAssignments(double below) const
 
 Result<double> AssignmentSearch::tryOne(Assignment assignment, const std::string &what) {
   ASSIGN_OR_RETURN(const double damage, measure(assignment, what));
-  if (damage > problem.allowed)
+  if (!(damage <= problem.allowed)) // nor what is no number
     missed.push_back({std::move(assignment), damage});
   else if (!kept || assignment.cost <= kept->assignment.cost)
     kept = {std::move(assignment), damage};
@@ -207,7 +207,7 @@ Result<std::optional<Assignment>> AssignmentSearch::run() {
   if (!kept) {
     ASSIGN_OR_RETURN(const double damage,
                      tryOne(mostPrecise(), "measurement of the most precise assignment"));
-    if (damage > problem.allowed)
+    if (!(damage <= problem.allowed))
       return std::optional<Assignment>();
   }
   RETURN_IF_ERROR(mix());

@@ -9,7 +9,9 @@
 #include "braid/Base/Support.h"
 #include "braid/Runtime/Npy.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
 
 #include <algorithm>
 
@@ -143,11 +145,42 @@ Result<Values> readDirectory(const std::string &path, const runtime::Entry &entr
   return values;
 }
 
+/// Nothing in the directory is left out because its name is mistyped.
+Status checkNames(const std::string &path, const runtime::Entry &entry) {
+  std::error_code error;
+  std::vector<std::string> unknown;
+  for (llvm::sys::fs::directory_iterator it(path, error), end; it != end && !error;
+       it.increment(error)) {
+    const llvm::StringRef name = llvm::sys::path::filename(it->path());
+    if (!name.ends_with(".npy") || name == "labels.npy" || name == "scores.npy" ||
+        llvm::any_of(entry.operands, [&](const EntryValue &operand) {
+          return !isTable(operand) && name.drop_back(4) == operand.name;
+        }))
+      continue;
+    unknown.push_back(name.str());
+  }
+  if (error)
+    return Status::error("cannot read directory '", path, "': ", error.message());
+  if (unknown.empty())
+    return {};
+  std::string names;
+  for (const EntryValue &operand : entry.operands)
+    if (!isTable(operand))
+      names += operand.name + ".npy, ";
+  return Status::error("'", path, "/", *std::min_element(unknown.begin(), unknown.end()),
+                       "' expects the name of an input, or labels or scores: ", names,
+                       "labels.npy and scores.npy");
+}
+
 } // namespace
 
 Result<EvaluationData> EvaluationData::read(const std::string &path, const runtime::Entry &entry,
                                             std::optional<int64_t> most) {
+  if (!llvm::sys::fs::exists(path))
+    return Status::error("'", path, "' does not exist");
   const bool isDirectory = llvm::sys::fs::is_directory(path);
+  if (isDirectory)
+    RETURN_IF_ERROR(checkNames(path, entry));
   Result<Values> read = isDirectory ? readDirectory(path, entry) : readFile(path, entry);
   RETURN_IF_ERROR(read.status());
   const Values &values = *read;

@@ -81,6 +81,18 @@ Result<std::unique_ptr<TableModel>> TableModel::create(ModuleOp module, const Co
   return made;
 }
 
+Result<std::unique_ptr<TableModel>> TableModel::createReference(ModuleOp module,
+                                                                const CompileOptions &given,
+                                                                runtime::WeightSource *weights,
+                                                                const std::string &entry,
+                                                                int64_t threads) {
+  if (given.quantizeMatmuls.empty())
+    return std::unique_ptr<TableModel>();
+  CompileOptions options = given;
+  options.quantizeMatmuls.clear();
+  return create(module, options, weights, entry, threads);
+}
+
 Status TableModel::use(const EncodingTable &table) {
   for (const EncodingTable::Entry &one : table.entries)
     RETURN_IF_ERROR(execution->setInput(one.operand(), one.codes()));
@@ -154,8 +166,8 @@ void addSimilarities(const std::vector<float> &rows, int64_t columns, std::vecto
 } // namespace
 
 Result<Evaluation> Evaluation::create(TableModel &model, const EvaluationData &data,
-                                      const EvaluationOptions &options) {
-  Evaluation evaluation(model, data);
+                                      const EvaluationOptions &options, TableModel *reference) {
+  Evaluation evaluation(model, data, reference);
   const runtime::EntryValue *found = nullptr;
   for (const runtime::EntryValue &result : model.entry().results)
     if (!found && (options.result.empty() || result.name == options.result))
@@ -270,14 +282,23 @@ Evaluation::Rows Evaluation::rowsOf(const runtime::HostTensor &value,
   return rows;
 }
 
-Result<Evaluation::Rows> Evaluation::run(const EvaluationBatch &batch, const EncodingTable &table) {
-  RETURN_IF_ERROR(model->use(table));
-  ASSIGN_OR_RETURN(const runtime::HostTensor value, model->run(batch, result));
+Result<Evaluation::Rows> Evaluation::run(TableModel &of, const EvaluationBatch &batch,
+                                         const EncodingTable &table) {
+  RETURN_IF_ERROR(of.use(table));
+  ASSIGN_OR_RETURN(const runtime::HostTensor value, of.run(batch, result));
   return rowsOf(value, batch);
 }
 
-Result<Evaluation::Plain> Evaluation::runPlain(const EvaluationBatch &batch) {
-  ASSIGN_OR_RETURN(Rows rows, run(batch, model->table()));
+Result<Evaluation::Plain> Evaluation::runPlain(size_t batch) {
+  TableModel &of = reference ? *reference : *model;
+  ASSIGN_OR_RETURN(Rows rows, run(of, data->batches[batch], of.table()));
+  // Nothing can be compared with such numbers.
+  auto damaged = llvm::find_if(rows.values, [](float value) { return !std::isfinite(value); });
+  if (damaged != rows.values.end())
+    return Status::error("batch ", batch, " of the data: result '", result,
+                         "' without encodings expects finite numbers, got ", *damaged, " in row ",
+                         (damaged - rows.values.begin()) / rows.columns,
+                         "; weights, or inputs of this batch, are not finite or too large");
   std::vector<double> similarities;
   if (resultForm == ResultForm::sentences)
     addSimilarities(rows.values, rows.columns, similarities);
@@ -307,7 +328,7 @@ Evaluation::run(ArrayRef<EncodingTable> tables, size_t first, bool withErrors,
     const EvaluationBatch &batch = data->batches[b];
     std::optional<Plain> own;
     if (b >= plain.size()) {
-      ASSIGN_OR_RETURN(own, runPlain(batch));
+      ASSIGN_OR_RETURN(own, runPlain(b));
       if (const size_t bytes = own->rows.bytes();
           b == plain.size() && keptBytes + bytes <= kMostBytes) {
         keptBytes += bytes;
@@ -321,7 +342,7 @@ Evaluation::run(ArrayRef<EncodingTable> tables, size_t first, bool withErrors,
     if (withErrors) // only those of the tables
       RETURN_IF_ERROR(model->takeErrors().status());
     for (auto [table, evaluated] : llvm::zip_equal(tables, all)) {
-      ASSIGN_OR_RETURN(const Rows got, run(batch, table));
+      ASSIGN_OR_RETURN(const Rows got, run(*model, batch, table));
       evaluated.batches.push_back(expected.rows.compare(got.values));
       evaluated.all.add(evaluated.batches.back());
       if (resultForm == ResultForm::sentences)

@@ -198,6 +198,9 @@ std::string EvaluationReport::text() const {
   // Relative L2 by role and half, the mean and the largest over the calls.
   lines = {{"\nerror of collectives", "half", "mean", "largest", "in"}};
   for (auto [i, row] : llvm::enumerate(encodings)) {
+    if (llvm::none_of(row.table.entries,
+                      [](const auto &entry) { return entry.reduce || entry.gather; }))
+      continue;
     struct Sum {
       double sum = 0, most = -1;
       int64_t count = 0;

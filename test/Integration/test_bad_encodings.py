@@ -37,7 +37,7 @@ REFUSED = {
                              "encodings take rows of f32, f16 or bf16"),
     "maximum": ("softmax.max=bf16", "'comm.all_reduce' op 'softmax.max' cannot be encoded as bf16: it is no sum"),
     "reduce": ("loss=int8:128", "'comm.reduce' op 'loss' cannot be encoded as int8:128: a comm.reduce has no encoded form"),
-    "only-such": ("so*=int8:128", "expects a collective that 'so*' names and that can be encoded, found none: it is no sum"),
+    "only-such": ("so*=int8:128", "expects a collective that 'so*' names and that can be encoded, found none: 'softmax.max': it is no sum"),
     # Widths, groups, rotations, and options that do not go together.
     "wide": wrong("int9:128", "expects integers of 2 to 8 bits, got 9"),
     "narrow": wrong("int1", "expects integers of 2 to 8 bits, got 1"),
@@ -90,9 +90,9 @@ def test_what_run_and_opt_refuse_is_the_same(tmp_path):
 
 
 @pytest.mark.parametrize("line,encoding,message", [
-    ("all_gather(%i)", "int8:128", "'comm.all_gather' op cannot be encoded as 'int8:128': it has values of tensor<4xi32>"),
-    ("all_reduce max(%x)", "int8:128", "'comm.all_reduce' op cannot be encoded as 'int8:128': it is no sum"),
-    ("broadcast(%part)", "int8:128/int4:128", "'comm.broadcast' op has one half, but two encodings 'int8:128/int4:128'"),
+    ("all_gather(%i)", "int8:128", "'comm.all_gather' op 'ids' cannot be encoded as 'int8:128': it has values of tensor<4xi32>"),
+    ("all_reduce max(%x)", "int8:128", "'comm.all_reduce' op 'softmax.max' cannot be encoded as 'int8:128': it is no sum"),
+    ("broadcast(%part)", "int8:128/int4:128", "'comm.broadcast' op 'tell' has one half, but two encodings 'int8:128/int4:128'"),
     ("all_reduce sum(%x)", "int1:128", "encoding 'int1:128': expects integers of 2 to 8 bits, got 1"),
     ("all_reduce sum(%x)", "int8:96+hadamard48", "encoding 'int8:96+hadamard48': expects hadamard of a power of two from 16 to 256, got 48"),
 ], ids=["type", "maximum", "halves", "width", "rotation"])
@@ -101,7 +101,7 @@ def test_an_attribute_is_refused(line, encoding, message, tmp_path):
     end = MODULE.index(" : tensor", at)
     (tmp_path / "module.mlir").write_text(f'{MODULE[:end]} {{comm.encoding = #comm.encoding<"{encoding}">}}{MODULE[end:]}')
     done = braid("compile", tmp_path / "module.mlir", "-o", tmp_path / "x.braid", expect=BAD_INPUT)
-    # The file and the line name the collective.
+    # So do the file and the line, where an encoding is read before there is a collective.
     assert re.search(rf"module\.mlir:{MODULE.count(chr(10), 0, at) + 1}:\d+: error: {re.escape(message)}", done.err), done
     assert not (tmp_path / "x.braid").exists()
 

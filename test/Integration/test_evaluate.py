@@ -143,13 +143,16 @@ def test_budget_on_other_data(minilm_case, tmp_path):
     budget = manifest["error_budget"]
     assert budget["measured"] >= budget["bound"] == 0.998 and budget["batches"] == BATCHES
     assert manifest["check_tolerance"] >= math.sqrt(2 * 0.002)
-    count = 10 * BATCH
+    count = 200 * BATCH
     rng = np.random.default_rng(17)
     other = write_data(tmp_path / "other", {"input_ids": rng.integers(1000, 30000, (count, SEQ))})
     braidtest.braid("evaluate", model, "--mesh", "tp=4", *weights, "--data", other, "--output", tmp_path / "evaluation",
                     "--encodings", budget["encodings"], "--encodings", "int8:128")
     chosen, uniform = json.loads((tmp_path / "evaluation" / "evaluation.json").read_text())["encodings"]
-    assert np.mean([batch["cosine_mean"] for batch in chosen["batches"]]) >= 0.998
+    cosines = [batch["cosine_mean"] for batch in chosen["batches"]]
+    assert len(cosines) == 200 and np.mean(cosines) >= 0.998
+    # In 95 % of the batches it is about as good as it was where it was chosen.
+    assert 1 - np.quantile(cosines, 0.05) < 1.5 * (1 - budget["percentile_95"])
     assert chosen["bytes_sent_per_rank"] < uniform["bytes_sent_per_rank"]
     # The bundle has these encodings.
     np.save(tmp_path / "ids.npy", data["input_ids"][:BATCH])

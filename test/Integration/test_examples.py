@@ -118,6 +118,23 @@ def test_slow_link():
         assert (BUILD / f"examples/slow-link/{name}.svg").read_text().startswith("<svg")
 
 
+def test_accuracy():
+    done = subprocess.run([ROOT / "examples/accuracy/run.sh"], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=900)
+    assert done.returncode == 0, done.stdout + done.stderr
+    work = BUILD / "examples/accuracy"
+    budgets = json.loads((work / "budgets.json").read_text())
+    assert {name: [one["batches"] for one in of_model] for name, of_model in budgets.items()} == {"minilm": [2], "smollm2": [2]}
+    for (one,) in budgets.values():
+        assert one["bytes_of_int8"] < 1, one
+        # It is not promised for two batches, but it is of this order.
+        assert 1 - one["mean"] < 0.003 if one["metric"] == "cosine_mean" else one["mean"] < 0.15, one
+    for model in "minilm", "smollm2":
+        evaluated = json.loads((work / model / "evaluation.json").read_text())
+        assert [row["encodings"] for row in evaluated["encodings"]] == ["int8:128", "int4:128"]
+        for chart in "encodings", "sensitivity":
+            assert (work / model / f"{chart}.svg").read_text().startswith("<svg")
+
+
 @pytest.mark.long
 def test_two_hosts_with_both_models():
     check_two_hosts(["minilm", "smollm2"])

@@ -21,7 +21,7 @@
 // MAX: error: 'comm.all_reduce' op 'largest' cannot be encoded as int8:128: it is no sum
 // REDEFINE: %{encodings} = "lar*=int8:128"
 // RUN: not %{quantize} 2>&1 | FileCheck %s --check-prefix=ALLMAX
-// ALLMAX: error: expects a collective that 'lar*' names and that can be encoded, found none: it is no sum
+// ALLMAX: error: expects a collective that 'lar*' names and that can be encoded, found none: 'largest': it is no sum
 // REDEFINE: %{encodings} = "*=int9:128"
 // RUN: not %{quantize} 2>&1 | FileCheck %s --check-prefix=WIDTH
 // WIDTH: error: expects a list of PATTERN=ENCODING to quantize, such as '*=int8:128', got '*=int9:128': encoding 'int9:128': expects integers of 2 to 8 bits, got 9

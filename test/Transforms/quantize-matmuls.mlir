@@ -21,7 +21,7 @@
 // GIVEN: error: 'nn.linear' op 'given' cannot be quantized: its weight is argument 1 of @main, expects a parameter
 // REDEFINE: %{matmuls} = "hal*=int8"
 // RUN: not %{quantize} 2>&1 | FileCheck %s --check-prefix=HALF
-// HALF: error: expects a linear operation that 'hal*' names and that can be quantized, found none: it is of bf16, expects f32
+// HALF: error: expects a linear operation that 'hal*' names and that can be quantized, found none: 'half': it is of bf16, expects f32
 // REDEFINE: %{matmuls} = "*=int4"
 // RUN: not %{quantize} 2>&1 | FileCheck %s --check-prefix=TYPE
 // TYPE: error: expects a list of PATTERN=int8 or PATTERN=none to quantize matmuls, such as '*=int8,lm_head=none', got '*=int4'

@@ -73,7 +73,7 @@ int runCompile(const CompileArgs &args);
 struct EvaluateArgs {
   PluginArgs plugins;
   std::string model, mesh, strategy, passes, weights, data, entry, result, output;
-  std::string quantizeMatmuls; ///< as in CompileArgs; without encodings, too
+  std::string quantizeMatmuls; ///< as in CompileArgs
   std::optional<uint64_t> randomWeights;
   std::string form;                     ///< logits, sentences or rows; empty: as the result says
   std::vector<std::string> encodings;   ///< each for all collectives, or PATTERN=ENCODING,...

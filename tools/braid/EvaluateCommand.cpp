@@ -61,7 +61,10 @@ public:
       options.form = args.form == "logits"      ? ResultForm::logits
                      : args.form == "sentences" ? ResultForm::sentences
                                                 : ResultForm::rows;
-    ASSIGN_OR_RETURN(Evaluation evaluation, Evaluation::create(*model, data, options));
+    ASSIGN_OR_RETURN(reference, TableModel::createReference(*module, compile, weights.get(),
+                                                            args.entry, args.threads));
+    ASSIGN_OR_RETURN(Evaluation evaluation,
+                     Evaluation::create(*model, data, options, reference.get()));
     RETURN_IF_ERROR(fillTables());
     RETURN_IF_ERROR(evaluate(evaluation));
     RETURN_IF_ERROR(measureSensitivity(evaluation));
@@ -93,6 +96,9 @@ private:
                "int5:128+zero-point+spikes",
                "int4:128+zero-point+spikes",
                "int6:128+zero-point+hadamard64"};
+    // What matmuls of 8-bit integers lose by themselves.
+    if (reference)
+      report.encodings.push_back({"none", model->table(), {}});
     for (const std::string &name : names) {
       EvaluatedRow row;
       row.name = name;
@@ -182,7 +188,7 @@ private:
   }
 
   const EvaluateArgs &args;
-  std::unique_ptr<TableModel> model;
+  std::unique_ptr<TableModel> model, reference; ///< null where no matmul is quantized
   EvaluationData data;
   EvaluationReport report;
   Progress progress;

@@ -43,12 +43,15 @@ runtime::Status chooseUnderBudget(ModuleOp module, const BudgetArgs &args,
                    TableModel::create(module, options, weights, entry));
   ASSIGN_OR_RETURN(const EvaluationData data,
                    EvaluationData::read(args.calibration, model->entry()).within("--calibration"));
+  ASSIGN_OR_RETURN(const std::unique_ptr<TableModel> reference,
+                   TableModel::createReference(module, options, weights, entry));
   EvaluationOptions compared;
-  ASSIGN_OR_RETURN(Evaluation evaluation, Evaluation::create(*model, data, compared));
+  ASSIGN_OR_RETURN(Evaluation evaluation,
+                   Evaluation::create(*model, data, compared, reference.get()));
   // The promise is on the result as it is, which checks compare: hidden states, not their means.
   if (evaluation.form() == ResultForm::sentences) {
     compared.form = ResultForm::rows;
-    ASSIGN_OR_RETURN(evaluation, Evaluation::create(*model, data, compared));
+    ASSIGN_OR_RETURN(evaluation, Evaluation::create(*model, data, compared, reference.get()));
   }
   ASSIGN_OR_RETURN(BudgetChoice choice,
                    chooseEncodings(*model, evaluation, budget, [&](const std::string &what) {

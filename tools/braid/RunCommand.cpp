@@ -308,22 +308,22 @@ int runRun(int argc, const char *const *argv) {
        "how collectives travel: a list of PATTERN=ENCODING, such as '*=int8:128' or "
        "'mlp.down=int4:128+spikes/int8:128'; with --machine only where that is faster; `braid "
        "compile --help` has more",
-       &runner.quantize},
+       &runner.quantize, /*mayBeEmpty=*/false},
       {"--quantize-budget",
        "choose the encodings: the cheapest that keep a promise on the result over the batches of "
        "--calibration, such as cosine>=0.999, relative-l2<=0.02, kl<=0.01 or perplexity<=+1%; with "
        "--machine those that take the least time",
-       &runner.budget.bound},
+       &runner.budget.bound, /*mayBeEmpty=*/false},
       {"--calibration",
        "with --quantize-budget: ids of tokens (.npy), or a directory with NAME.npy for each input",
-       &runner.budget.calibration},
+       &runner.budget.calibration, /*mayBeEmpty=*/false},
       {"--quantize-candidates", "with --quantize-budget: the encodings to choose from, with commas",
-       &runner.budget.candidates},
+       &runner.budget.candidates, /*mayBeEmpty=*/false},
       {"--quantize-matmuls",
        "which linear operations multiply 8-bit integers: a list of PATTERN=int8, such as '*=int8' "
        "or "
        "'*=int8,lm_head=none'",
-       &runner.quantizeMatmuls},
+       &runner.quantizeMatmuls, /*mayBeEmpty=*/false},
       {"--load-dialect-plugin",
        "shared libraries with dialects whose operations the module, or the one that a bundle "
        "carries, may have",

@@ -18,6 +18,11 @@ using namespace braid::tool;
 
 namespace {
 
+/// A script whose variable is not set would compile something else than it says.
+std::string isGiven(const std::string &text) {
+  return text.empty() ? "expects a value, got an empty one" : "";
+}
+
 void addImport(CLI::App &app, ImportArgs &args, int &status) {
   CLI::App *cmd = app.add_subcommand("import", "read a Hugging Face model into an nn module");
   cmd->add_option(
@@ -61,14 +66,16 @@ void addCompileOptions(CLI::App *cmd, CompileArgs &args) {
                   "such as braid-split-all-reduce,braid-sink-all-gathers (`braid-opt --help` lists "
                   "them)");
   cmd->add_option(
-      "--quantize", args.quantize,
-      "how collectives travel: a list of PATTERN=ENCODING, where a pattern is a role or "
-      "a path to it with * and ?, and an encoding has a half for the ranks that add and "
-      "one for the sum, or one for both, such as '*=int8:128' or "
-      "'mlp.down=int4:128+spikes/int8:128' (`braid-opt --help` has more under "
-      "braid-quantize-collectives). With --machine only where that is faster; ! behind an encoding "
-      "takes it in any case. Or table: encodings are given when the program is run (`braid run "
-      "--encodings`)");
+         "--quantize", args.quantize,
+         "how collectives travel: a list of PATTERN=ENCODING, where a pattern is a role or "
+         "a path to it with * and ?, and an encoding has a half for the ranks that add and "
+         "one for the sum, or one for both, such as '*=int8:128' or "
+         "'mlp.down=int4:128+spikes/int8:128' (`braid-opt --help` has more under "
+         "braid-quantize-collectives). With --machine only where that is faster; ! behind an "
+         "encoding "
+         "takes it in any case. Or table: encodings are given when the program is run (`braid run "
+         "--encodings`)")
+      ->check(isGiven);
   cmd->add_option(
       "--machine", args.machine,
       "with --quantize or --quantize-budget: encode only where this machine is predicted to be "
@@ -87,13 +94,14 @@ void addCompileOptions(CLI::App *cmd, CompileArgs &args) {
   CLI::Option *calibration = cmd->add_option(
       "--calibration", args.budget.calibration,
       "with --quantize-budget: ids of tokens (.npy), or a directory with NAME.npy for each input");
-  budget->needs(calibration);
-  calibration->needs(budget);
+  budget->check(isGiven)->needs(calibration);
+  calibration->check(isGiven)->needs(budget);
   cmd->add_option(
          "--quantize-candidates", args.budget.candidates,
          "with --quantize-budget: the encodings to choose from, with commas (default: int8 "
          "to int4, int6 to int3 with spikes, int6 to int4 with hadamard64, all with zero-point "
          "and in groups of 128)")
+      ->check(isGiven)
       ->needs(budget);
   CLI::Option *weights =
       cmd->add_option("--weights", args.budget.weights,
@@ -104,11 +112,12 @@ void addCompileOptions(CLI::App *cmd, CompileArgs &args) {
       ->needs(budget)
       ->excludes(weights);
   cmd->add_option(
-      "--quantize-matmuls", args.quantizeMatmuls,
-      "which linear operations multiply 8-bit integers, with a scale per output channel of the "
-      "weight and one per row of the input: a list of PATTERN=int8 or PATTERN=none, where a "
-      "pattern is a role with * and ?, such as '*=int8' or '*=int8,lm_head=none' (on the CPU "
-      "only)");
+         "--quantize-matmuls", args.quantizeMatmuls,
+         "which linear operations multiply 8-bit integers, with a scale per output channel of the "
+         "weight and one per row of the input: a list of PATTERN=int8 or PATTERN=none, where a "
+         "pattern is a role with * and ?, such as '*=int8' or '*=int8,lm_head=none' (on the CPU "
+         "only)")
+      ->check(isGiven);
   cmd->add_option("--load-dialect-plugin", args.plugins.dialects,
                   "shared libraries with dialects whose operations the module may have")
       ->delimiter(',');
@@ -265,8 +274,9 @@ void addEvaluate(CLI::App &app, EvaluateArgs &args, int &status) {
                   "how the axes are used (`braid compile --help`; default: auto)");
   cmd->add_option("--passes", args.passes, "passes to run on the partitioned module");
   cmd->add_option("--quantize-matmuls", args.quantizeMatmuls,
-                  "matmuls of 8-bit integers, also in the runs without encodings (`braid compile "
-                  "--help`)");
+                  "matmuls of 8-bit integers (`braid compile --help`); results are compared with "
+                  "those of floats, also without encodings (none)")
+      ->check(isGiven);
   CLI::Option *weights =
       cmd->add_option("--weights", args.weights, "checkpoint, a file or directory");
   cmd->add_option("--random-weights", args.randomWeights, "in place of --weights: of this seed")

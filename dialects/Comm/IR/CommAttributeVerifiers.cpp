@@ -75,12 +75,18 @@ LogicalResult verifyEncoding(Operation *op, Attribute attribute) {
     return op->emitOpError("expects '")
            << CommDialect::kEncodingAttrName << "' to be a #comm.encoding of a collective, got "
            << attribute << " [comm.attributes_c11]";
+  auto emitError = [&] {
+    InFlightDiagnostic error = op->emitOpError();
+    if (StringRef role = collective.getRoleName(); !role.empty())
+      error << "'" << role << "' ";
+    return error;
+  };
   if (std::string why = encodingObstacle(collective); !why.empty())
-    return op->emitOpError("cannot be encoded as '")
-           << encoding.getText() << "': " << why << " [comm.attributes_c12]";
+    return emitError() << "cannot be encoded as '" << encoding.getText() << "': " << why
+                       << " [comm.attributes_c12]";
   if (!encoding.isSingle() && !isa<AllReduceOp>(op))
-    return op->emitOpError("has one half, but two encodings '")
-           << encoding.getText() << "' [comm.attributes_c13]";
+    return emitError() << "has one half, but two encodings '" << encoding.getText()
+                       << "' [comm.attributes_c13]";
   return success();
 }
 

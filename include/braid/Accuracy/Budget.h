@@ -25,7 +25,8 @@ struct BudgetOptions {
 struct BudgetChoice {
   runtime::EncodingTable table;
   runtime::ErrorBudget record;
-  double checkTolerance = 0; ///< relative L2 that a check may allow
+  /// Relative L2 that a check may allow; none where the program is as it was.
+  std::optional<double> checkTolerance;
   int64_t bytes = 0, plainBytes = 0;
   std::optional<double> seconds, plainSeconds; ///< predicted of these collectives, with a machine
   /// By collective: its identity, and what was chosen and why.
@@ -46,7 +47,8 @@ std::vector<runtime::Encoding> defaultCandidates();
 /// kept if the mean over batches, and its standard error beside it, are within the bound; one that
 /// misses it by three standard errors is given up after some batches; the sum that is aimed at is
 /// tightened or widened. One candidate for all halves is taken where that holds and costs less. An
-/// error if even the most precise assignment is not: it says how close that came.
+/// error if even the most precise assignment is not: it says how close that came. With a reference
+/// (Evaluation::create) the bound is for matmuls of 8-bit integers and encodings together.
 runtime::Result<BudgetChoice>
 chooseEncodings(TableModel &model, Evaluation &evaluation, const BudgetOptions &options,
                 llvm::function_ref<void(const std::string &)> progress = nullptr);

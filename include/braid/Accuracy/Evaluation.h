@@ -40,6 +40,13 @@ public:
   create(mlir::ModuleOp module, const CompileOptions &options, runtime::WeightSource *weights,
          const std::string &entry = {}, int64_t threads = 1, const PhaseObserver &observer = {});
 
+  /// The same with matmuls of floats, which results are compared with; null if `options` quantize
+  /// none.
+  static runtime::Result<std::unique_ptr<TableModel>>
+  createReference(mlir::ModuleOp module, const CompileOptions &options,
+                  runtime::WeightSource *weights, const std::string &entry = {},
+                  int64_t threads = 1);
+
   const runtime::Entry &entry() const { return *known; }
   const std::vector<EncodedCollective> &collectives() const { return found; }
   /// Of the options' machine, on which the collectives are placed; null without one.
@@ -82,13 +89,18 @@ struct Evaluated {
 
 class Evaluation {
 public:
+  /// Results without encodings, which others are compared with, are those of `reference`, or, where
+  /// that is null, of `model`.
   static runtime::Result<Evaluation> create(TableModel &model, const EvaluationData &data,
-                                            const EvaluationOptions &options);
+                                            const EvaluationOptions &options,
+                                            TableModel *reference = nullptr);
+  bool hasReference() const { return reference != nullptr; }
 
   ResultForm form() const { return resultForm; }
   bool hasLabels() const;
   /// Whether the metric is one of the result.
   runtime::Status supports(Metric metric) const;
+  /// An error if a result without encodings is not finite: then the data or the weights are not.
   /// Runs the first batches of the data with each of the tables, and without encodings those of
   /// which no earlier call has kept that result, in up to 4 GiB. `first` is their number;
   /// `progress` gets the runs done and their number. `isEnough` is asked after each batch, and gets
@@ -102,7 +114,8 @@ public:
   size_t numBatches() const { return data->batches.size(); }
 
 private:
-  Evaluation(TableModel &model, const EvaluationData &data) : model(&model), data(&data) {}
+  Evaluation(TableModel &model, const EvaluationData &data, TableModel *reference)
+      : model(&model), reference(reference), data(&data) {}
   /// The rows of a result that count, their width, and the labels of those of logits.
   struct Rows {
     std::vector<float> values;
@@ -114,13 +127,14 @@ private:
     ExpectedRows rows;
     std::vector<double> similarities;
   };
-  runtime::Result<Rows> run(const EvaluationBatch &batch, const runtime::EncodingTable &table);
-  runtime::Result<Plain> runPlain(const EvaluationBatch &batch);
+  runtime::Result<Rows> run(TableModel &of, const EvaluationBatch &batch,
+                            const runtime::EncodingTable &table);
+  runtime::Result<Plain> runPlain(size_t batch);
   Rows rowsOf(const runtime::HostTensor &result, const EvaluationBatch &batch) const;
   std::vector<int64_t> nextTokens(const EvaluationBatch &batch, int64_t sequences,
                                   int64_t tokens) const;
 
-  TableModel *model;
+  TableModel *model, *reference;
   const EvaluationData *data;
   std::string result;
   ResultForm resultForm = ResultForm::rows;

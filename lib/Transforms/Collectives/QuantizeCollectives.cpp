@@ -195,7 +195,7 @@ private:
         return op->emitOpError("'") << op.getRoleName() << "' cannot be encoded as "
                                     << choice.encoding->str() << ": " << why;
       remarkMissed(op, "QuantizeCollectives", why);
-      lastObstacle = std::move(why);
+      lastObstacle = "'" + op.getRoleName().str() + "': " + why;
     }
     if (numDone == 0)
       return getOperation().emitError("expects a collective that '")

@@ -91,7 +91,7 @@ private:
       remark::missed(linear.getLoc(),
                      remark::RemarkOpts::name("QuantizeMatmuls").category("kernels"))
           << (title(linear) + ": " + why);
-      lastObstacle = std::move(why);
+      lastObstacle = ("'" + linear.getRole().value_or("") + "': " + why).str();
       return WalkResult::advance();
     });
     if (result.wasInterrupted())

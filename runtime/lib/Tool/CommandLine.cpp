@@ -64,6 +64,11 @@ std::string isNotNegative(const std::string &text) {
                                  : std::string();
 }
 
+/// A script whose variable is not set would run something else than it says.
+std::string isGiven(const std::string &text) {
+  return text.empty() ? "expects a value, got an empty one" : "";
+}
+
 const char *const kBraidRunExamples = R"(Examples:
   # run once on all ranks of the bundle; write results to out/NAME.npy
   braid-run model.braid --weights model.safetensors --input input_ids=ids.npy --output out
@@ -132,6 +137,7 @@ std::optional<int> parseCommandLine(int argc, const char *const *argv, const Run
                  "travel, such as '*=int8:128' or 'mlp.down=int4:128/none'; the last pattern that "
                  "matches counts")
       ->type_name("PATTERN=ENCODING,...")
+      ->check(isGiven)
       ->group(values);
   app.add_option("--inputs-from", options.inputsFrom,
                  "where ranks are processes on several hosts: only the process of rank 0 reads "
@@ -300,7 +306,10 @@ std::optional<int> parseCommandLine(int argc, const char *const *argv, const Run
       ->type_name("FILE|host")
       ->group(measure);
   for (const ExtraOption &extra : hooks.extraOptions)
-    app.add_option(extra.flag, *extra.value, extra.help)->group("Compiling");
+    if (CLI::Option *added =
+            app.add_option(extra.flag, *extra.value, extra.help)->group("Compiling");
+        !extra.mayBeEmpty)
+      added->check(isGiven);
 
   try {
     app.parse(argc, argv);

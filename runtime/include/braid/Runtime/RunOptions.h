@@ -64,6 +64,7 @@ struct ExtraOption {
   std::string flag; ///< "--mesh"
   std::string help;
   std::string *value;
+  bool mayBeEmpty = true; ///< whether an empty value stands for none
 };
 
 struct RunHooks {
