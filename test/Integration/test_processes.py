@@ -373,6 +373,19 @@ def test_a_missing_rank(bundle_of, monkeypatch):
     assert "rank 1 of 2 has not come" in err and "within 2.0 s" in err
 
 
+def test_networks_that_ucx_has_not(bundle_of, monkeypatch):
+    monkeypatch.setenv("UCX_TLS", "pigeon")
+    err = braid_run(bundle_of("chunks.mlir"), *RANDOM, "--hosts", "localhost:2", "--time-limit", 5, expect=RANK_FAILED).err
+    assert "UCX cannot use this host's networks (UCX_TLS 'pigeon'): " in err
+
+
+def test_links_of_one_host(agent, tmp_path):
+    done = braid("calibrate", "--links", "--quick", "--hosts", "localhost:2", "--agent", agent, "-o", tmp_path / "machine.json",
+                 expect=BAD_INPUT)
+    assert re.search("expects one process on each host: ranks 0 and 1 are both on host '.*'", done.err), done
+    assert not (tmp_path / "machine.json").exists()
+
+
 def test_what_is_wrong_is_named(bundle_of, agent, monkeypatch):
     bundle = bundle_of("chunks.mlir")
     err = braid_run(bundle, *RANDOM, "--transport", "ucx", expect=BAD_INPUT).err

@@ -154,4 +154,4 @@ def test_small_dev_shm(tiny, tmp_path):
 
 def test_unknown_transport(tiny):
     done = braid_run(tiny.bundle("tp=2"), *tiny.run_args(), "--transport", "pigeon", expect=BAD_INPUT)
-    assert "expects transport 'threads' or 'shm', got 'pigeon'" in done.err
+    assert "expects transport 'threads', 'shm' or 'ucx', got 'pigeon'" in done.err

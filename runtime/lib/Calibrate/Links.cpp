@@ -443,7 +443,7 @@ Result<std::optional<cost::Link>> measureLinks(const LaunchInfo &launch,
   for (size_t rank = 1; rank < hosts.size(); ++rank)
     if (const auto other = std::find(hosts.begin(), hosts.end(), hosts[rank]) - hosts.begin();
         other != static_cast<std::ptrdiff_t>(rank))
-      return Status::error("links expect one process on each host: ranks ", other, " and ", rank,
+      return Status::error("expects one process on each host: ranks ", other, " and ", rank,
                            " are both on host '", started.members[rank].host, "'");
   for (int64_t peer = 0; peer < launch.size; ++peer)
     if (const net::Member &member = started.members[static_cast<size_t>(peer)]; peer != launch.rank)

@@ -55,7 +55,7 @@ public:
 
   Status allocate(size_t bytes) override {
     std::vector<int64_t> neighbours;
-    for (size_t rank = 0; rank < links.hosts.size(); ++rank)
+    for (size_t rank = 0; rank < links.places.size(); ++rank)
       if (isNear(static_cast<int64_t>(rank)))
         neighbours.push_back(static_cast<int64_t>(rank));
     Status status;
@@ -92,8 +92,8 @@ public:
       const auto position =
           static_cast<size_t>(std::find(ranks.begin(), ranks.end(), self) - ranks.begin());
       for (int64_t rank : ranks)
-        if (!links.hosts.empty())
-          group->topology.places.push_back({links.hosts[static_cast<size_t>(rank)], 0});
+        if (!links.places.empty())
+          group->topology.places.push_back(links.places[static_cast<size_t>(rank)]);
       group->members[position] =
           arenas ? arenas->makeMember(*group, position)
                  : std::make_unique<GroupMember>(ranks.size(),
@@ -208,7 +208,8 @@ public:
 
 private:
   bool isNear(int64_t rank) const {
-    return links.hosts[static_cast<size_t>(rank)] == links.hosts[static_cast<size_t>(self)];
+    return links.places[static_cast<size_t>(rank)].host ==
+           links.places[static_cast<size_t>(self)].host;
   }
   static GroupMember &memberOf(const Collective &c) {
     return *static_cast<EngineGroup *>(c.group)->members[static_cast<size_t>(c.position)];

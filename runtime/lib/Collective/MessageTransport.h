@@ -27,8 +27,9 @@ struct MessageLinks {
   net::Link *pointToPoint = nullptr;
   /// Tells models apart that use the same links: messages of others are not taken.
   uint8_t model = 0;
-  /// By rank: a number of its host. Empty: each rank is on a host of its own.
-  std::vector<int64_t> hosts;
+  /// By rank: a number of its host, and its NUMA node there. Empty: each rank is on a host of its
+  /// own.
+  std::vector<RankPlace> places;
   /// Shares memory with the ranks of this host; where it is empty they have links only.
   SharedArenas::Exchange shareArenas;
   /// By whose times schedules are chosen, the same in all processes; may be null.

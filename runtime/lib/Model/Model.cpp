@@ -50,9 +50,10 @@ static Status checkOptions(const WorldOptions &options) {
     return Status::error("transport 'ucx' expects that this process is one of several, which "
                          "--hosts or a launcher starts");
   } else if (options.transport != "threads" && options.transport != (onDevice ? "nccl" : "shm"))
-    return Status::error(std::string("expects transport 'threads' or ") +
-                         (onDevice ? "'nccl' on target 'cuda'" : "'shm'") + ", got '" +
-                         options.transport + "'");
+    return Status::error("expects transport ",
+                         onDevice ? "'threads' or 'nccl' on target 'cuda'"
+                                  : "'threads', 'shm' or 'ucx'",
+                         ", got '", options.transport, "'");
   if (onDevice && (options.stall || options.kernels || options.threadsPerRank != 1))
     return Status::error(std::string(options.stall     ? "a stalled rank"
                                      : options.kernels ? "a table of kernels"

@@ -124,7 +124,7 @@ public:
     for (size_t i = kQueues; i < links.size(); ++i)
       given.queues.push_back(links[i].get());
     given.model = nextModel++;
-    given.hosts = hosts;
+    given.places = places;
     given.machine = machineFile;
     given.timeLimitSeconds = timeLimitSeconds;
     if (sharesArenas)
@@ -184,6 +184,8 @@ private:
 
   void findHosts(const net::Job &job, const UcxOptions &options) {
     hosts = net::hostNumbers(job.members);
+    for (size_t rank = 0; rank < hosts.size(); ++rank)
+      places.push_back({hosts[rank], job.members[rank].numaNode});
     key = job.key;
     timeLimitSeconds = options.timeLimitSeconds;
     // Whoever names transports of UCX wants messages to go over them.
@@ -196,8 +198,9 @@ private:
   static constexpr size_t kPointToPoint = 0, kQueues = 1;
 
   const LaunchInfo launch;
-  std::vector<int64_t> hosts; ///< by rank: the number of its host
-  std::string key;            ///< of the job
+  std::vector<int64_t> hosts;    ///< by rank: the number of its host
+  std::vector<RankPlace> places; ///< and its NUMA node there
+  std::string key;               ///< of the job
   std::shared_ptr<const cost::Machine> machineFile;
   double timeLimitSeconds = 0;
   bool sharesArenas = false; ///< ranks of a host see each other's memory

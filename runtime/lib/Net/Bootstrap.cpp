@@ -92,6 +92,7 @@ static Hello helloOf(const JobOptions &options, std::vector<std::string> address
   own.machine = options.machine;
   own.hostId = hostId();
   own.host = hostName();
+  own.numaNode = numaNode();
   own.process = getpid();
   own.addresses = std::move(addresses);
   return own;

@@ -9,7 +9,10 @@
 #ifndef BRAID_NET_HOST_H
 #define BRAID_NET_HOST_H
 
+#include <cstdint>
+#include <map>
 #include <string>
+#include <vector>
 
 namespace braid::runtime::net {
 
@@ -21,6 +24,12 @@ std::string hostId();
 std::string memoryId();
 /// What messages call this host.
 std::string hostName();
+/// The NUMA node that has all of these processors, by the kernel's lists of those of each node,
+/// such as "0-3,8"; 0 where no node has all, and where a list is none.
+int64_t numaNodeOf(const std::vector<int> &processors,
+                   const std::map<int64_t, std::string> &processorsOfNodes);
+/// That of the processors which this process may use, as launchers bind processes to nodes.
+int64_t numaNode();
 
 } // namespace braid::runtime::net
 #endif // BRAID_NET_HOST_H

@@ -96,7 +96,7 @@ Result<Job> gatherStart(const JobOptions &options, Hello own) {
       return Status::error(where, " sent a frame that is not its hello", Code::rankFailed);
     hellos.push_back(*its);
     RETURN_IF_ERROR(compare(hellos.back(), hellos.front()));
-    job.members.push_back({its->hostId, its->host, its->addresses});
+    job.members.push_back({its->hostId, its->host, its->numaNode, its->addresses});
   }
   job.rank = options.rank;
   job.key = sessionKey(options.secret, hellos.front().challenge);

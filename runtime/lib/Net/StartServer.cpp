@@ -104,10 +104,10 @@ private:
                              numMissing() == 1 ? " has" : " have", " not come to ", place,
                              " within ", seconds(limitNs()), notes(), Code::rankFailed);
     }
-    job.members.push_back({own.hostId, own.host, own.addresses});
+    job.members.push_back({own.hostId, own.host, own.numaNode, own.addresses});
     for (size_t rank = 1; rank < byRank.size(); ++rank) {
       const Hello &hello = byRank[rank]->hello;
-      job.members.push_back({hello.hostId, hello.host, hello.addresses});
+      job.members.push_back({hello.hostId, hello.host, hello.numaNode, hello.addresses});
     }
     sendTable(job.members);
     while (numReady + 1 < options.size) {

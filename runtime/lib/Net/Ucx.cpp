@@ -98,6 +98,21 @@ Status Ucx::check(ucs_status_t status, const std::string &what) const {
              : Status::error("UCX cannot " + what + ": " + text(status), Code::rankFailed);
 }
 
+/// What narrows the networks down, as options or the environment say: a misspelled one is likely.
+static std::string textOfChoice(const NetOptions &options) {
+  std::string text;
+  auto add = [&](const char *variable, const std::string &option, const char *what) {
+    const char *set = std::getenv(variable);
+    if (option.empty() && !set)
+      return;
+    text += (text.empty() ? " (" : ", ") + std::string(option.empty() ? variable : what) + " '" +
+            (option.empty() ? set : option) + "'";
+  };
+  add("UCX_TLS", options.transports, "transports");
+  add("UCX_NET_DEVICES", options.devices, "devices");
+  return text.empty() ? text : text + ")";
+}
+
 Result<std::shared_ptr<const UcxContext>> openNetworks(const NetOptions &options) {
   ASSIGN_OR_RETURN(std::shared_ptr<const Ucx> ucx, Ucx::load());
   ucp_config_t *config = nullptr;
@@ -133,10 +148,9 @@ Result<std::shared_ptr<const UcxContext>> openNetworks(const NetOptions &options
   params.name = "braid";
   ucp_context_h context = nullptr;
   if (status.ok())
-    status = ucx->check(
-        ucx->ucp_init_version(UCP_API_MAJOR, UCP_API_MINOR, &params, config, &context),
-        "use this host's networks" +
-            (options.devices.empty() ? std::string() : " (devices '" + options.devices + "')"));
+    status =
+        ucx->check(ucx->ucp_init_version(UCP_API_MAJOR, UCP_API_MINOR, &params, config, &context),
+                   "use this host's networks" + textOfChoice(options));
   ucx->ucp_config_release(config);
   RETURN_IF_ERROR(status);
   return std::make_shared<const UcxContext>(std::move(ucx), context);

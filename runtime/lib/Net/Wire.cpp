@@ -116,11 +116,11 @@ template <typename V> void fields(V &v, As<V, Challenge> &f) { v(f.nonce); }
 template <typename V> void fields(V &v, As<V, Hello> &f) {
   v(f.challenge), v(f.job), v(f.rank), v(f.size), v(f.bundle), v(f.mesh), v(f.machine), v(f.hostId),
       v(f.host);
-  v(f.process), v(f.addresses);
+  v(f.numaNode), v(f.process), v(f.addresses);
 }
 template <typename V> void fields(V &v, As<V, Refusal> &f) { v(f.text); }
 template <typename V> void fields(V &v, As<V, Member> &f) {
-  v(f.hostId), v(f.host), v(f.addresses);
+  v(f.hostId), v(f.host), v(f.numaNode), v(f.addresses);
 }
 template <typename V> void fields(V &v, As<V, Table> &f) {
   v(f.session), v(f.size), v(f.first), v(f.members);

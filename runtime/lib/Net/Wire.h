@@ -26,7 +26,7 @@ namespace braid::runtime::net {
 /// Processes of different versions do not talk to each other. It changes with the frames, and with
 /// the messages that collectives are cut into (chooseSchedule) or links are measured by
 /// (Links.cpp).
-constexpr uint32_t kProtocolVersion = 5;
+constexpr uint32_t kProtocolVersion = 6;
 /// The largest frame. A length that comes in a frame is compared with the bytes that are there
 /// before anything is allocated.
 constexpr size_t kMaxFrameBytes = size_t(1) << 16;
@@ -56,6 +56,7 @@ struct Hello {
   std::string mesh;
   std::string machine;      ///< its SHA-256, if schedules are chosen by its times
   std::string hostId, host; ///< what tells hosts apart, and what messages say
+  int64_t numaNode = 0;     ///< Host.h
   int64_t process = 0;
   std::vector<std::string> addresses; ///< of its links
 };
@@ -66,6 +67,7 @@ struct Refusal {
 };
 struct Member {
   std::string hostId, host;
+  int64_t numaNode = 0;
   std::vector<std::string> addresses;
 };
 /// A part of the table of all ranks.

@@ -272,10 +272,10 @@ TEST(Bootstrap, AnotherVersion) {
       port);
   EXPECT_EQ(results[0], "rank 1 of 2 has not come to " + place +
                             " within 1.0 s; refused: a process at 127.0.0.1 speaks version 9 of "
-                            "the protocol, rank 0 speaks version 5");
+                            "the protocol, rank 0 speaks version 6");
   EXPECT_EQ(results[1], "rank 1 is refused by rank 0 at " + place +
                             ": this process speaks version 9 of the protocol, rank 0 speaks "
-                            "version 5");
+                            "version 6");
 }
 
 TEST(Bootstrap, AnotherJob) {
@@ -514,7 +514,11 @@ TEST(Bootstrap, FramesOfStrangersChangeNothing) {
 /// Opens connections and introduces itself in each; returns in how many rank 0 has answered, and in
 /// how many it has not.
 Result<std::pair<int, int>> introduceOften(uint16_t port, int times, const Board &board) {
-  ::close(connectTo(port, "")); // rank 0 listens by then
+  // Rank 0 listens by then, and has ended this connection.
+  const int first = connectTo(port, "no frame");
+  char answer = 0;
+  (void)!read(first, &answer, 1);
+  ::close(first);
   Port own;
   const SocketAddress address = resolve("127.0.0.1", port)->front();
   for (int i = 0; i < times; ++i) {

@@ -202,7 +202,7 @@ TEST(Faults, WrongRequestsAreNamed) {
   EXPECT_ERROR(b.session(options), "bundle is for mesh <dp = 2, tp = 2> (4 ranks), got 2 ranks");
   options.ranks = 4;
   options.transport = "mpi";
-  EXPECT_ERROR(b.session(options), "expects transport 'threads' or 'shm', got 'mpi'");
+  EXPECT_ERROR(b.session(options), "expects transport 'threads', 'shm' or 'ucx', got 'mpi'");
   options.transport = "threads";
   options.threadsPerRank = 0;
   EXPECT_ERROR(b.session(options), "expects 1 to 1024 threads per rank, got 0");

@@ -135,7 +135,7 @@ TEST(MachineFile, RefusesImplausibleNumbers) {
   EXPECT_ERROR(after([](Json &j) { j["measurement"]["end_over_begin"] = 0; }),
                "field 'measurement.end_over_begin' expects 0.001 to 1000 times as long, got 0");
   EXPECT_ERROR(after([](Json &j) { j["overheads"]["command_seconds"] = -1; }),
-               "field 'overheads.command_seconds' expects 0 to 100000 seconds, got -1");
+               "field 'overheads.command_seconds' expects 0 to 0.01 seconds, got -1");
   EXPECT_ERROR(after([](Json &j) { j["compute"][1]["matmul"][2]["flops_per_second"] = 40; }),
                "field 'compute[1].matmul[2].flops_per_second' expects 100000 to 1e+17 FLOPs per "
                "second, got 40");

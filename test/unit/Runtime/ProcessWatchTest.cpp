@@ -4,6 +4,7 @@
 //===----------------------------------------------------------------------===//
 #include "runtime/lib/Net/ProcessWatch.h"
 #include "ProcessTesting.h"
+#include "runtime/lib/Net/Host.h"
 
 #include <csignal>
 #include <sys/wait.h>
@@ -21,6 +22,17 @@ pid_t forkSleeper() {
     for (;;)
       pause();
   return process;
+}
+
+TEST(Host, NumaNodeOfProcessors) {
+  const std::map<int64_t, std::string> nodes{{0, "0-3,8-11"}, {1, "4-7,12-15"}, {2, ""}, {3, "x"}};
+  EXPECT_EQ(numaNodeOf({9, 2}, nodes), 0);
+  EXPECT_EQ(numaNodeOf({4, 5, 15}, nodes), 1);
+  // Of both nodes, of none, and of a machine that does not say.
+  EXPECT_EQ(numaNodeOf({3, 4}, nodes), 0);
+  EXPECT_EQ(numaNodeOf({16}, nodes), 0);
+  EXPECT_EQ(numaNodeOf({}, nodes), 0);
+  EXPECT_EQ(numaNodeOf({4}, {}), 0);
 }
 
 TEST(ProcessWatch, TellsOfEachEndOnce) {

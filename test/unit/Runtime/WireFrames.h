@@ -32,7 +32,7 @@ inline std::vector<Frame> sampleFrames() {
           Challenge{block},
           hello,
           Refusal{"ranks 2 and 3 of 4 have not come"},
-          Table{block, 4, 2, {{"boot/4/5", "a", {"x"}}, {"boot/4/6", "b", {}}}},
+          Table{block, 4, 2, {{"boot/4/5", "a", 1, {"x"}}, {"boot/4/6", "b", 0, {}}}},
           Ready(),
           Go(),
           Places{9, true, {idle, waits}},
