@@ -153,9 +153,13 @@ void Engine::reduce(const ScheduleStep &step, uint32_t message) {
                [&](int64_t, int64_t bytes, const auto &address) {
                  for (uint32_t i = 0; i < step.numSources; ++i)
                    addresses[i] = address(places[i]);
-                 kernels.reduce(static_cast<int>(c->reduce), static_cast<int>(dtype),
-                                const_cast<std::byte *>(address(to)), addresses.data(),
-                                static_cast<int>(step.numSources), bytes / byteSize(dtype));
+                 auto *dest = const_cast<std::byte *>(address(to));
+                 const auto sources = addresses.begin(), end = sources + step.numSources;
+                 const bool goesPast = plan->sumsExceedCaches && to.partByte >= 0 &&
+                                       std::find(sources, end, dest) == end;
+                 (goesPast ? kernels.reducePastCaches : kernels.reduce)(
+                     static_cast<int>(c->reduce), static_cast<int>(dtype), dest, addresses.data(),
+                     static_cast<int>(step.numSources), bytes / byteSize(dtype));
                });
 }
 

@@ -48,6 +48,8 @@ struct CollectivePlan {
   size_t mostSources = 0;     ///< of a step
   int64_t receivedBytes = 0;  ///< of messages over links
   bool exceedsCaches = false; ///< the memory that all ranks use together
+  /// By so much that sums do not stay either until others read them.
+  bool sumsExceedCaches = false;
 };
 
 /// The piece that a peer sends as a message which is read where it lies.

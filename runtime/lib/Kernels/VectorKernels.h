@@ -58,6 +58,10 @@ struct VectorKernels {
   /// source gives NaN.
   void (*reduce)(int kind, int dtype, void *out, const void *const *sources, int numSources,
                  int64_t count);
+  /// The same; sums of f32, f16 and bf16 of up to four sources go around the caches, for what does
+  /// not stay in them: an ordinary store reads the memory first. `out` is none of the sources.
+  void (*reducePastCaches)(int kind, int dtype, void *out, const void *const *sources,
+                           int numSources, int64_t count);
   /// out[i] = 2^x[i], relative error below 1e-6 from -126 on, 0 below -126.5; for tests.
   void (*exp2)(const float *x, float *out, int64_t count);
   const CodecKernels *codec;

@@ -1,0 +1,62 @@
+//===----------------------------------------------------------------------===//
+// Part of the Braid project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+//
+// Sums that go around the caches have the bits of others, and write nothing else.
+//
+//===----------------------------------------------------------------------===//
+#include "LibraryCallsTesting.h"
+
+#include <cstring>
+#include <random>
+
+using namespace braid::runtime;
+using namespace braid::runtime::testing;
+
+namespace {
+
+constexpr int kKinds = 3; // sum, max, min
+
+/// Numbers of every size, and some that are none.
+std::vector<std::byte> numbers(DType dtype, size_t count, unsigned seed) {
+  std::mt19937_64 random(seed);
+  std::vector<std::byte> bytes(count * static_cast<size_t>(byteSize(dtype)));
+  for (std::byte &byte : bytes)
+    byte = static_cast<std::byte>(random());
+  return bytes;
+}
+
+TEST(ReduceKernels, PastCachesGivesTheSameBits) {
+  // Of a line of the caches: none, parts, several, and what is left over.
+  const std::vector<int64_t> counts = {0, 1, 15, 16, 17, 63, 64, 65, 1000, 4099};
+  constexpr size_t kGuard = 64;
+  for (const VectorKernels *kernels : allKernels())
+    for (DType dtype : {DType::f32, DType::f16, DType::bf16, DType::f64, DType::i32, DType::i8})
+      for (int kind = 0; kind < kKinds; ++kind)
+        for (int sources = 1; sources <= 5; ++sources)
+          for (int64_t count : counts)
+            for (int64_t shift : {0, 1, 5}) {
+              const auto size = static_cast<size_t>(byteSize(dtype));
+              const auto elements = static_cast<size_t>(count + shift);
+              std::vector<std::vector<std::byte>> values;
+              std::vector<const void *> from;
+              for (int s = 0; s < sources; ++s) {
+                values.push_back(numbers(dtype, elements + 1, static_cast<unsigned>(s + 1)));
+                // Each at another distance from a line.
+                from.push_back(values.back().data() + size * static_cast<size_t>((shift + s) % 2));
+              }
+              std::vector<std::byte> expected(elements * size + kGuard, std::byte(7)),
+                  got = expected;
+              const size_t at = static_cast<size_t>(shift) * size;
+              kernels->reduce(kind, static_cast<int>(dtype), expected.data() + at, from.data(),
+                              sources, count);
+              kernels->reducePastCaches(kind, static_cast<int>(dtype), got.data() + at, from.data(),
+                                        sources, count);
+              ASSERT_EQ(std::memcmp(expected.data(), got.data(), got.size()), 0)
+                  << kernels->isa << ", " << name(dtype) << ", kind " << kind << ", " << sources
+                  << " sources of " << count << ", shifted by " << shift;
+            }
+}
+
+} // namespace
