@@ -106,6 +106,10 @@ stage_tsan() {
 stage_fuzz() { test/fuzz/run.sh --minutes 0.2 --jobs "$(nproc)"; }
 
 stage_integration() {
+  # PyTorch's own tests of a backend need a package that no part of Braid does; without it they say so.
+  if [[ -n $long ]]; then
+    build/venv/bin/python -m pip install -q -r test/Integration/requirements-pytorch-suite.txt || true
+  fi
   # Files side by side, as most of what they start has one thread. What --long adds measures speed, so it runs alone.
   local args=(-n "$(nproc)" --dist loadfile)
   [[ -z $long ]] || args=(--long)
