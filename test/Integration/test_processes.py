@@ -377,6 +377,10 @@ def test_networks_that_ucx_has_not(bundle_of, monkeypatch):
     monkeypatch.setenv("UCX_TLS", "pigeon")
     err = braid_run(bundle_of("chunks.mlir"), *RANDOM, "--hosts", "localhost:2", "--time-limit", 5, expect=RANK_FAILED).err
     assert "UCX cannot use this host's networks (UCX_TLS 'pigeon'): " in err
+    monkeypatch.delenv("UCX_TLS")
+    monkeypatch.setenv("UCX_NET_DEVICES", "eth99")
+    err = braid_run(bundle_of("chunks.mlir"), *RANDOM, "--hosts", "localhost:2", "--time-limit", 5, expect=RANK_FAILED).err
+    assert "UCX finds no network of this host to use (UCX_NET_DEVICES 'eth99')" in err
 
 
 def test_links_of_one_host(agent, tmp_path):
@@ -390,6 +394,8 @@ def test_what_is_wrong_is_named(bundle_of, agent, monkeypatch):
     bundle = bundle_of("chunks.mlir")
     err = braid_run(bundle, *RANDOM, "--transport", "ucx", expect=BAD_INPUT).err
     assert "transport 'ucx' expects that this process is one of several, which --hosts or a launcher starts" in err
+    err = braid_run(bundle, *RANDOM, "--inputs-from", 1, expect=BAD_INPUT).err
+    assert "--inputs-from: expects 0, the only rank that can give them, got 1" in err
     monkeypatch.setenv("BRAID_SIZE", "3")
     monkeypatch.setenv("BRAID_RANK", "1")
     monkeypatch.setenv("BRAID_RENDEZVOUS", "tcp://127.0.0.1:1")

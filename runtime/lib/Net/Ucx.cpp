@@ -153,7 +153,13 @@ Result<std::shared_ptr<const UcxContext>> openNetworks(const NetOptions &options
                    "use this host's networks" + textOfChoice(options));
   ucx->ucp_config_release(config);
   RETURN_IF_ERROR(status);
-  return std::make_shared<const UcxContext>(std::move(ucx), context);
+  auto opened = std::make_shared<const UcxContext>(std::move(ucx), context);
+  // UCX ignores devices that there are not, and waits for peers that it cannot reach.
+  if (const std::vector<std::string> names = transportNames(*opened);
+      names.empty() || names == std::vector<std::string>{"self"})
+    return Status::error("UCX finds no network of this host to use", textOfChoice(options),
+                         Code::rankFailed);
+  return opened;
 }
 
 std::vector<std::string> transportNames(const UcxContext &networks) {

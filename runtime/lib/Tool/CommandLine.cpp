@@ -143,7 +143,10 @@ std::optional<int> parseCommandLine(int argc, const char *const *argv, const Run
                  "where ranks are processes on several hosts: only the process of rank 0 reads "
                  "inputs and states (or draws them), and sends each rank its part")
       ->type_name("0")
-      ->check(CLI::Range(int64_t(0), int64_t(0)).description(""))
+      ->check([](const std::string &text) {
+        return text == "0" ? std::string()
+                           : "expects 0, the only rank that can give them, got " + text;
+      })
       ->group(values);
   app.add_option("--output", options.output,
                  "write every result and every state after the last run to DIR/NAME.npy, gathered "
