@@ -20,6 +20,9 @@ namespace braid::runtime::net {
 namespace {
 
 constexpr int64_t kRetryNs = 50000000;
+/// How long an address has to answer before the next one of the name is tried: packets to one that
+/// cannot be reached may be lost without a word.
+constexpr int64_t kAnswerNs = 5000000000;
 
 class Client {
 public:
@@ -94,9 +97,9 @@ private:
 
   Status converse(Port::Endpoint endpoint, Channel &channel, bool &isMember) {
     bool isChallenged = false;
-    for (;;) {
+    for (const int64_t begin = nowNs();;) {
       // Rank 0 tells who is missing when its own time is over, which may be a little later.
-      const int64_t until = isMember ? end + 1000000000 : end;
+      const int64_t until = isMember ? end + 1000000000 : std::min(end, begin + kAnswerNs);
       RETURN_IF_ERROR(port.wait(until));
       for (const Port::Arrival &arrival : port.takeArrivals()) {
         if (arrival.from != endpoint)

@@ -170,6 +170,23 @@ TEST(Bootstrap, AMissingRankZeroIsNamed) {
                                      std::to_string(port) + " within 1.0 s: "));
 }
 
+TEST(Bootstrap, AProgramThatDoesNotAnswerIsAskedAgain) {
+  // One that listens and accepts nothing, and, behind it at the same port, rank 0.
+  const uint16_t port = freePort();
+  auto silent = std::make_unique<Port>();
+  SocketAddress bound;
+  ASSERT_EQ(silent->listen(resolve("127.0.0.1", port)->front(), bound), 0);
+  RankProcessesOfTest processes(2, [&](int64_t rank) {
+    silent->stopListening(); // of this process
+    if (rank == 0)
+      sleepFor(2);
+    return start(optionsOf(rank, 2, onLoopback(port)));
+  });
+  sleepFor(1);
+  silent.reset();
+  expectStarted({processes.result(0), processes.result(1)});
+}
+
 TEST(Bootstrap, ARankTwice) {
   auto results = startAll(3, [](int64_t rank, JobOptions &options) {
     options.rank = std::min<int64_t>(rank, 1);
