@@ -542,8 +542,9 @@ TEST(Link, NamesAnUnknownDevice) {
     options.transports = "tcp";
     return openNetworks(options).status().message();
   });
-  EXPECT_EQ(process.result(0),
-            "UCX cannot use this host's networks (devices 'nothing0'): No such device");
+  EXPECT_EQ(
+      process.result(0),
+      "UCX cannot use this host's networks (transports 'tcp', devices 'nothing0'): No such device");
 }
 
 } // namespace
