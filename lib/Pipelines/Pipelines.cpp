@@ -197,10 +197,6 @@ static LogicalResult checkStart(ModuleOp module, Level first, Level last,
   if (first > last)
     return module.emitError("the module is at level ")
            << level << ", past level " << stringifyLevel(last) << " that was asked for";
-  if (options.target == KernelTarget::CUDA && !options.quantizeMatmuls.empty())
-    return module.emitError("--quantize-matmuls '")
-           << options.quantizeMatmuls
-           << "' expects target cpu: no kernel multiplies 8-bit integers on GPUs";
   if (first == Level::NN)
     return success();
   if (!options.strategy.empty())

@@ -24,8 +24,10 @@ SMALL_MODELS = {
     "llama-layer": {"family": "llama", "config": "test/Driver/Inputs/tiny-llama.json", "batch": 1, "seq": 8,
                     "import": ["--layers", "1", "--result", "last_hidden_state"]},
 }
-# Models whose collectives are quantized, by ranks. They are compared with the same on the CPU.
-QUANTIZED = {("minilm", 4): "*=int8:128", ("smollm2", 2): "*=int4:128+spikes/int8:128", ("llama-layer", 2): "*=mxfp8e4m3"}
+# Models whose collectives are quantized, or whose matmuls are, by ranks. They are compared with the same on the CPU.
+MATMULS = "matmuls "
+QUANTIZED = {("minilm", 4): "*=int8:128", ("smollm2", 2): "*=int4:128+spikes/int8:128", ("llama-layer", 2): "*=mxfp8e4m3",
+             ("smollm2", 1): f"{MATMULS}*=int8,lm_head=none", ("llama-layer", 1): f"{MATMULS}*=int8"}
 # Where racecheck looks at what the models above do, it is not done within minutes.
 TINY = {f"tiny-{name}": SMALL_MODELS[name] for name in ("minilm", "smollm2")}
 TINY_RANKS = 2
@@ -57,6 +59,14 @@ PARTS = ("runs", "encoded", "kernels", "codecs", "sanitizers", "pytorch")
 def encodings(model, count):
     """Those that a model is compiled with for this many ranks; None: it is not quantized."""
     return [None, QUANTIZED[model, count]] if (model, count) in QUANTIZED else [None]
+
+
+def options(encoding):
+    """What `braid compile` and `braid run` are given for one of these."""
+    if not encoding:
+        return []
+    matmuls = encoding.removeprefix(MATMULS)
+    return ["--quantize", encoding] if matmuls == encoding else ["--quantize-matmuls", matmuls]
 
 
 def variant(count, encoding):

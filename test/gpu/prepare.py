@@ -91,7 +91,7 @@ def make_model(output, name, model, ranks, compile_bundle):
     expected = sorted(path.name for path in (directory / "expected").iterdir())
     for count in ranks:
         for encoding in plan.encodings(name, count):
-            mesh = ["--mesh", f"tp={count}", *(["--quantize", encoding] if encoding else [])]
+            mesh = ["--mesh", f"tp={count}", *plan.options(encoding)]
             variant = plan.variant(count, encoding)
             compile_bundle(module, directory / variant, *mesh)
             if encoding:

@@ -205,7 +205,7 @@ def render(data):
         "end has the same for programs.\n",
         table(["", ""], about),
         "## Models against the CPU\n",
-        "The CPU's results come with the bundles, of quantized collectives those with the same encodings. Times are medians over runs, by "
+        "The CPU's results come with the bundles, of quantized collectives and matmuls those that are quantized alike. Times are medians over runs, by "
         "the GPU's clock.\n",
         table(["run", "relative L2", "allowed", "passed", "median ms", "of PyTorch's time", "exposed communication ms",
                "sent per rank MB", "memory MB"], runs),

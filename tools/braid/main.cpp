@@ -115,8 +115,7 @@ void addCompileOptions(CLI::App *cmd, CompileArgs &args) {
          "--quantize-matmuls", args.quantizeMatmuls,
          "which linear operations multiply 8-bit integers, with a scale per output channel of the "
          "weight and one per row of the input: a list of PATTERN=int8 or PATTERN=none, where a "
-         "pattern is a role with * and ?, such as '*=int8' or '*=int8,lm_head=none' (on the CPU "
-         "only)")
+         "pattern is a role with * and ?, such as '*=int8' or '*=int8,lm_head=none'")
       ->check(isGiven);
   cmd->add_option("--load-dialect-plugin", args.plugins.dialects,
                   "shared libraries with dialects whose operations the module may have")

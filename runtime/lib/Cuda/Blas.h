@@ -31,8 +31,8 @@ struct cublasLtMatmulHeuristicResult_t {
 };
 
 // cudaDataType, cublasComputeType_t and the attributes of descriptors.
-constexpr int kReal32F = 0, kReal16F = 2, kReal16BF = 14;
-constexpr int kCompute32F = 68;
+constexpr int kReal32F = 0, kReal16F = 2, kReal8I = 3, kReal32I = 10, kReal16BF = 14;
+constexpr int kCompute32F = 68, kCompute32I = 72;
 constexpr int kDescTransA = 3, kDescTransB = 4, kDescEpilogue = 7, kDescBiasPointer = 8,
               kDescBiasBatchStride = 10, kDescBiasDataType = 26;
 constexpr int kLayoutBatchCount = 5, kLayoutBatchStride = 6;

@@ -142,6 +142,7 @@ Status CudaExecutor::allocateRank(int64_t number) {
   }
   ASSIGN_OR_RETURN(rank.upload, createStream(device));
   rank.device.workspaces.resize(queues.size());
+  rank.device.sums.resize(queues.size());
   rank.device.hasFaults.assign(queues.size(), false);
   auto get = [&](Memory &memory, size_t size, const std::string &what) -> Status {
     ASSIGN_OR_RETURN(memory, allocate(device, size, rank.stream(kComputeQueue), what));

@@ -274,6 +274,13 @@ Result<StreamCommand> makeReduceDims(const LibraryArguments &a, const LaunchPlac
   return makeCall(a, rank);
 }
 
+Result<StreamCommand> makeQuantizeRows(const LibraryArguments &a, const LaunchPlace &,
+                                       RankDevice &rank) {
+  if (const DType type = a[0].dtype; type != DType::f32)
+    return Status::error("quantize_rows of ", name(type), " is not implemented on target 'cuda'");
+  return makeCall(a, rank);
+}
+
 Result<StreamCommand> makeAppend(const LibraryArguments &a, const LaunchPlace &place,
                                  RankDevice &rank) {
   const AppendCommand c = resolveAppend(a);
@@ -351,11 +358,19 @@ struct DeviceKernel {
                                 RankDevice &rank);
 };
 constexpr DeviceKernel kDeviceKernels[] = {
-    {"matmul", makeMatmul},    {"attention", makeAttention}, {"rotary_table", makeRotaryTable},
-    {"rotary", makeRotary},    {"embedding", makeGather},    {"reduce_dims", makeReduceDims},
-    {"part", makePart},        {"append", makeAppend},       {"encode", makeCodec},
-    {"decode", makeCodec},     {"decode_sum", makeCodec},    {"fake_quantize", refuse},
-    {"quantize_rows", refuse},
+    {"matmul", makeMatmul},
+    {"attention", makeAttention},
+    {"rotary_table", makeRotaryTable},
+    {"rotary", makeRotary},
+    {"embedding", makeGather},
+    {"reduce_dims", makeReduceDims},
+    {"part", makePart},
+    {"append", makeAppend},
+    {"encode", makeCodec},
+    {"decode", makeCodec},
+    {"decode_sum", makeCodec},
+    {"fake_quantize", refuse},
+    {"quantize_rows", makeQuantizeRows},
 };
 
 } // namespace

@@ -3,195 +3,40 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Matmuls by cuBLASLt. Its matrices are column-major: out[m, n] = lhs[m, k] rhs[k, n] becomes
-// out^T[n, m] = rhs^T[n, k] lhs^T[k, m], with the same memory for each matrix and a bias for each
-// row. What is stored by rows counts as transposed there.
+// Matmuls: of floats by cuBLASLt, with checks and zeros around it where rows are counted; of i8 by
+// cuBLASLt on blocks of rows, whose sums are then scaled.
 //
 //===----------------------------------------------------------------------===//
-#include "StreamCommand.h"
-#include "braid/Base/MatmulForm.h"
+#include "MatmulPlan.h"
 #include "braid/Base/StatusMacros.h"
+
+#include <algorithm>
 
 namespace braid::runtime::cuda {
 
 namespace {
 
-/// The size that cuBLASLt's heuristics expect for recent architectures.
-constexpr uint64_t kWorkspaceBytes = uint64_t(32) << 20;
+/// For the sums of a block of rows in i32, which stay in the caches of recent devices.
+constexpr int64_t kSumBytes = int64_t(32) << 20;
 
-Result<int> dataType(const std::string &what, DType dtype) {
-  switch (dtype) {
-  case DType::f32:
-    return kReal32F;
-  case DType::f16:
-    return kReal16F;
-  case DType::bf16:
-    return kReal16BF;
-  default:
-    return Status::error("expects " + what + " of f32, f16 or bf16, got " + name(dtype));
-  }
-}
-
-/// The largest power of two up to 256 that divides the address.
-uint32_t alignmentOf(const Tensor &tensor) {
-  const uint64_t bits = address(tensor.data) | 256;
-  return static_cast<uint32_t>(bits & (~bits + 1));
-}
-
-struct Operands {
-  MatmulForm form;
-  Tensor lhs, rhs, out;
-  std::optional<Tensor> bias;
-};
-
-/// The descriptors of a matmul and its algorithm.
-class MatmulPlan {
-public:
-  MatmulPlan(std::shared_ptr<const Blas> blas, cublasLtHandle_t handle, void *workspace)
-      : blas(std::move(blas)), handle(handle), workspace(workspace) {}
-  ~MatmulPlan() {
-    for (cublasLtMatrixLayout_t layout : {rhsLayout, lhsLayout, outLayout})
-      if (layout)
-        blas->cublasLtMatrixLayoutDestroy(layout);
-    if (operation)
-      blas->cublasLtMatmulDescDestroy(operation);
-  }
-  MatmulPlan(const MatmulPlan &) = delete;
-  MatmulPlan &operator=(const MatmulPlan &) = delete;
-
-  Status prepare(const Operands &c);
-  Status enqueue(CUstream stream) const {
-    const float one = 1, beta = accumulate ? 1 : 0;
-    BRAID_CUDA_TRY(*blas, cublasLtMatmul, handle, operation, &one, rhs, rhsLayout, lhs, lhsLayout,
-                   &beta, out, outLayout, out, outLayout, &algorithm, workspace, kWorkspaceBytes,
-                   stream);
-    return {};
-  }
-
-private:
-  /// Rows as columns.
-  Status makeLayout(cublasLtMatrixLayout_t &layout, const std::string &what, const Tensor &tensor,
-                    const MatmulForm::Matrix &matrix, int64_t batch) const;
-  template <typename Value> Status setOperation(int attribute, const Value &value) const {
-    BRAID_CUDA_TRY(*blas, cublasLtMatmulDescSetAttribute, operation, attribute,
-                   static_cast<const void *>(&value), sizeof value);
-    return {};
-  }
-  Status setBias(const Operands &c) const;
-  Status chooseAlgorithm(const Operands &c);
-
-  std::shared_ptr<const Blas> blas;
-  cublasLtHandle_t handle;
-  cublasLtMatmulDesc_t operation = nullptr;
-  cublasLtMatrixLayout_t rhsLayout = nullptr, lhsLayout = nullptr, outLayout = nullptr;
-  cublasLtMatmulAlgo_t algorithm{};
-  const void *lhs = nullptr, *rhs = nullptr;
-  void *out = nullptr, *workspace;
-  bool accumulate = false;
-};
-
-Status MatmulPlan::makeLayout(cublasLtMatrixLayout_t &layout, const std::string &what,
-                              const Tensor &tensor, const MatmulForm::Matrix &matrix,
-                              int64_t batch) const {
-  ASSIGN_OR_RETURN(int type, dataType(what, tensor.dtype));
-  if (matrix.columns != 1 && tensor.strides.back() != 1)
-    return Status::error("expects a contiguous last dimension of " + what + " " +
-                         shapeString(tensor.shape) + ", got strides " +
-                         shapeString(tensor.strides));
-  BRAID_CUDA_TRY(*blas, cublasLtMatrixLayoutCreate, &layout, type,
-                 static_cast<uint64_t>(matrix.columns), static_cast<uint64_t>(matrix.rows),
-                 matrix.stride);
-  if (batch == 1)
-    return {};
-  if (batch > INT32_MAX)
-    return Status::error("expects at most " + std::to_string(INT32_MAX) + " matrices, got " +
-                         std::to_string(batch));
-  auto set = [&](int attribute, auto value) -> Status {
-    BRAID_CUDA_TRY(*blas, cublasLtMatrixLayoutSetAttribute, layout, attribute, &value,
-                   sizeof value);
+StreamCommand inTurn(std::vector<StreamCommand> commands) {
+  return [commands = std::move(commands)](CUstream stream) -> Status {
+    for (const StreamCommand &command : commands)
+      RETURN_IF_ERROR(command(stream));
     return {};
   };
-  RETURN_IF_ERROR(set(kLayoutBatchCount, static_cast<int32_t>(batch)));
-  return set(kLayoutBatchStride, matrix.batch);
 }
 
-Status MatmulPlan::setBias(const Operands &c) const {
-  ASSIGN_OR_RETURN(int32_t type, dataType("bias", c.bias->dtype));
-  RETURN_IF_ERROR(setOperation(kDescEpilogue, kEpilogueBias));
-  RETURN_IF_ERROR(setOperation<const void *>(kDescBiasPointer, c.bias->data));
-  if (c.form.biasBatch != 0)
-    RETURN_IF_ERROR(setOperation<int64_t>(kDescBiasBatchStride, c.form.biasBatch));
-  return setOperation(kDescBiasDataType, type);
-}
-
-Status MatmulPlan::prepare(const Operands &c) {
-  lhs = c.lhs.data;
-  rhs = c.rhs.data;
-  out = c.out.data;
-  accumulate = c.form.accumulate;
-  BRAID_CUDA_TRY(*blas, cublasLtMatmulDescCreate, &operation, kCompute32F, kReal32F);
-  RETURN_IF_ERROR(setOperation(kDescTransA, c.form.transposeRhs ? kOpT : kOpN));
-  RETURN_IF_ERROR(setOperation(kDescTransB, c.form.transposeLhs ? kOpT : kOpN));
-  RETURN_IF_ERROR(c.bias ? setBias(c) : Status());
-  RETURN_IF_ERROR(makeLayout(rhsLayout, "rhs", c.rhs, c.form.rhs, c.form.batch));
-  RETURN_IF_ERROR(makeLayout(lhsLayout, "lhs", c.lhs, c.form.lhs, c.form.batch));
-  RETURN_IF_ERROR(makeLayout(outLayout, "out", c.out, c.form.out, c.form.batch));
-  return chooseAlgorithm(c);
-}
-
-Status MatmulPlan::chooseAlgorithm(const Operands &c) {
-  cublasLtMatmulPreference_t preference;
-  BRAID_CUDA_TRY(*blas, cublasLtMatmulPreferenceCreate, &preference);
-  cublasLtMatmulHeuristicResult_t best{};
-  int found = 0;
-  auto set = [&](int attribute, auto value) -> Status {
-    BRAID_CUDA_TRY(*blas, cublasLtMatmulPreferenceSetAttribute, preference, attribute, &value,
-                   sizeof value);
-    return {};
-  };
-  auto choose = [&]() -> Status {
-    RETURN_IF_ERROR(set(kPreferenceMaxWorkspace, kWorkspaceBytes));
-    RETURN_IF_ERROR(set(kPreferenceAlignmentA, alignmentOf(c.rhs)));
-    RETURN_IF_ERROR(set(kPreferenceAlignmentB, alignmentOf(c.lhs)));
-    RETURN_IF_ERROR(set(kPreferenceAlignmentC, alignmentOf(c.out)));
-    RETURN_IF_ERROR(set(kPreferenceAlignmentD, alignmentOf(c.out)));
-    BRAID_CUDA_TRY(*blas, cublasLtMatmulAlgoGetHeuristic, handle, operation, rhsLayout, lhsLayout,
-                   outLayout, outLayout, preference, 1, &best, &found);
-    return {};
-  };
-  const Status status = choose();
-  blas->cublasLtMatmulPreferenceDestroy(preference);
-  algorithm = best.algo;
-  if (status.ok() && found > 0 && best.state == 0)
-    return {};
-  return Status::error(
-      "cuBLASLt has no algorithm for [m, n, k] = " + shapeString({c.form.m, c.form.n, c.form.k}) +
-      (c.form.batch == 1 ? "" : " times " + std::to_string(c.form.batch)) + " of " +
-      name(c.lhs.dtype) + " and " + name(c.rhs.dtype) + " to " + name(c.out.dtype) +
-      (status.ok() ? "" : ": " + status.message()));
-}
-
-} // namespace
-
-static Status openBlas(RankDevice &rank, const std::string &libraryPath) {
-  ASSIGN_OR_RETURN(std::shared_ptr<const Blas> loaded, Blas::load(libraryPath));
-  RETURN_IF_ERROR(rank.device->use());
-  cublasLtHandle_t handle;
-  BRAID_CUDA_TRY(*loaded, cublasLtCreate, &handle);
-  rank.blas = loaded;
-  // Destroying it waits for the device.
-  rank.blasHandle = std::shared_ptr<cublasLtContext>(
-      handle, [blas = loaded, device = rank.device](cublasLtHandle_t h) {
-        if (device->use().ok())
-          blas->cublasLtDestroy(h);
-      });
-  return {};
+Result<StreamCommand> makeProduct(const MatmulOperands &c, const LaunchPlace &place,
+                                  RankDevice &rank) {
+  ASSIGN_OR_RETURN(std::shared_ptr<const MatmulPlan> plan, MatmulPlan::make(c, place, rank));
+  return StreamCommand([plan](CUstream stream) { return plan->enqueue(stream); });
 }
 
 /// With counts: a check of the counts before the matmul, and zeros beyond them after it.
-static Result<StreamCommand> makeCounted(const StreamCommand &product, const Operands &c,
-                                         const LibraryArguments &a, const LaunchPlace &place,
-                                         RankDevice &rank) {
+Result<StreamCommand> makeCounted(const StreamCommand &product, const MatmulOperands &c,
+                                  const LibraryArguments &a, const LaunchPlace &place,
+                                  RankDevice &rank) {
   const Integers counts = integersOf(a, "counts");
   library::CheckCounts check{};
   check.counts = {counts.data, counts.stride, static_cast<int>(counts.wide)};
@@ -210,32 +55,90 @@ static Result<StreamCommand> makeCounted(const StreamCommand &product, const Ope
       append(commands, makeCopyCounted(runsOf(c.out.shape, size, c.out.strides, c.out.strides),
                                        {c.form.batch, c.form.m, c.form.n * size}, c.out.data,
                                        c.out.data, check.counts, rank)));
-  return StreamCommand([commands](CUstream stream) -> Status {
-    for (const StreamCommand &command : commands)
-      RETURN_IF_ERROR(command(stream));
-    return {};
-  });
+  return inTurn(std::move(commands));
 }
+
+/// Whether cuBLASLt has kernels of tensor cores for it: with rows of both operands along k, those
+/// take sizes and strides that are multiples of 4 only.
+bool isForTensorCores(const Int8Matmul &c) {
+  const uint64_t bits = address(c.lhs) | address(c.rhs) | static_cast<uint64_t>(c.n) |
+                        static_cast<uint64_t>(c.k) | static_cast<uint64_t>(c.lhsStride) |
+                        static_cast<uint64_t>(c.rhsStride);
+  return bits % 4 == 0;
+}
+
+/// The sums of a block of rows, as a matmul of floats is described.
+MatmulOperands sumsOf(const Int8Matmul &c, int32_t *sums) {
+  auto tensor = [](const void *data, DType dtype, int64_t rows, int64_t columns, int64_t stride) {
+    auto *bytes = static_cast<std::byte *>(const_cast<void *>(data));
+    return Tensor{bytes, dtype, {rows, columns}, {stride, 1}};
+  };
+  MatmulOperands operands;
+  operands.form.m = c.m;
+  operands.form.n = c.n;
+  operands.form.k = c.k;
+  operands.form.transposeRhs = true;
+  operands.form.lhs = {c.m, c.k, c.lhsStride, 0};
+  operands.form.rhs = {c.n, c.k, c.rhsStride, 0};
+  operands.form.out = {c.m, c.n, c.n, 0};
+  operands.lhs = tensor(c.lhs, DType::i8, c.m, c.k, c.lhsStride);
+  operands.rhs = tensor(c.rhs, DType::i8, c.n, c.k, c.rhsStride);
+  operands.out = tensor(sums, DType::i32, c.m, c.n, c.n);
+  return operands;
+}
+
+Result<StreamCommand> makeInt8Kernel(const Int8Matmul &c, const int32_t *sums, RankDevice &rank) {
+  const library::Int8Matmul arguments{c.lhs,       c.rhs,       sums,       c.lhsScale, c.rhsScale,
+                                      c.bias,      c.out,       c.m,        c.n,        c.k,
+                                      c.lhsStride, c.rhsStride, c.outStride};
+  return libraryStreamCommand(rank, "braid_int8_matmul", c.m * c.n, arguments);
+}
+
+Result<StreamCommand> makeInt8(const LibraryArguments &a, const LaunchPlace &place,
+                               RankDevice &rank) {
+  ASSIGN_OR_RETURN(const Int8Matrices matrices, int8Matrices(a, "cuda"));
+  const Int8Matmul &first = matrices.first;
+  const bool byTensorCores = isForTensorCores(first) && matrices.lhsBatch % 4 == 0;
+  int32_t *sums = nullptr;
+  int64_t block = first.m;
+  if (byTensorCores) {
+    Memory &memory = rank.sums[place.queue];
+    if (!memory) {
+      ASSIGN_OR_RETURN(memory,
+                       allocate(rank.device, kSumBytes, place.stream, "the sums of matmuls of i8"));
+    }
+    sums = reinterpret_cast<int32_t *>(pointer(memory.get()));
+    block = kSumBytes / 4 / first.n;
+    if (block == 0)
+      return Status::error("matmul of i8 expects at most ", kSumBytes / 4,
+                           " columns on target 'cuda', got ", first.n);
+  }
+  std::vector<StreamCommand> commands;
+  for (int64_t matrix = 0; matrix < matrices.count; ++matrix)
+    for (int64_t row = 0; row < first.m; row += block) {
+      Int8Matmul part = first;
+      part.m = std::min(block, first.m - row);
+      part.lhs += matrix * matrices.lhsBatch + row * first.lhsStride;
+      part.out += matrix * matrices.outBatch + row * first.outStride;
+      part.lhsScale += matrix * first.m + row;
+      if (byTensorCores)
+        RETURN_IF_ERROR(append(commands, makeProduct(sumsOf(part, sums), place, rank)));
+      RETURN_IF_ERROR(append(commands, makeInt8Kernel(part, sums, rank)));
+    }
+  return inTurn(std::move(commands));
+}
+
+} // namespace
 
 Result<StreamCommand> makeMatmul(const LibraryArguments &a, const LaunchPlace &place,
                                  RankDevice &rank) {
   if (a[MatmulForm::lhsOperand].dtype == DType::i8)
-    return Status::error("matmul of i8 is not implemented on target 'cuda'");
-  if (!rank.blas)
-    RETURN_IF_ERROR(openBlas(rank, place.libraryPath));
-  Memory &workspace = rank.workspaces[place.queue];
-  if (!workspace) {
-    ASSIGN_OR_RETURN(workspace, allocate(rank.device, kWorkspaceBytes, place.stream,
-                                         "the workspace of matmuls"));
-  }
-  auto plan =
-      std::make_shared<MatmulPlan>(rank.blas, rank.blasHandle.get(), pointer(workspace.get()));
+    return makeInt8(a, place, rank);
   ASSIGN_OR_RETURN(const MatmulForm form, MatmulForm::of(a));
-  Operands operands{form, a.tensor("lhs"), a.tensor("rhs"), a.tensor("out"), std::nullopt};
+  MatmulOperands operands{form, a.tensor("lhs"), a.tensor("rhs"), a.tensor("out"), std::nullopt};
   if (a.has("bias"))
     operands.bias = a.tensor("bias");
-  RETURN_IF_ERROR(plan->prepare(operands));
-  const StreamCommand product([plan](CUstream stream) { return plan->enqueue(stream); });
+  ASSIGN_OR_RETURN(const StreamCommand product, makeProduct(operands, place, rank));
   return a.has("counts") ? makeCounted(product, operands, a, place, rank) : product;
 }
 

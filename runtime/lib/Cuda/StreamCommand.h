@@ -42,6 +42,7 @@ struct RankDevice {
   std::shared_ptr<const Blas> blas; ///< null without a matmul, as the next two
   std::shared_ptr<cublasLtContext> blasHandle;
   std::vector<Memory> workspaces;   ///< by queue, as several may run matmuls at once
+  std::vector<Memory> sums;         ///< of matmuls of i8, by queue
   library::Fault *faults = nullptr; ///< by queue, in memory of the device
   std::vector<bool> hasFaults;      ///< by queue: whether a command may write its fault
   std::vector<Memory> constants;    ///< tables that commands use

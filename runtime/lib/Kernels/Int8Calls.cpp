@@ -50,34 +50,20 @@ private:
 /// The members of a team take parts of the rows or of the columns.
 class Int8MatmulRun : public LibraryRun {
 public:
-  Int8MatmulRun(const LibraryArguments &a, const MatmulForm &form, int64_t threads)
-      : batch(form.batch), lhsBatch(form.lhs.batch), outBatch(form.out.batch) {
-    whole.lhs = a.tensor("lhs").as<int8_t>();
-    whole.rhs = a.tensor("rhs").as<int8_t>();
-    whole.lhsScale = a.tensor("lhs_scale").as<float>();
-    whole.rhsScale = a.tensor("rhs_scale").as<float>();
-    whole.bias = a.has("bias") ? a.tensor("bias").as<float>() : nullptr;
-    whole.out = a.tensor("out").as<float>();
-    whole.m = form.m;
-    whole.n = form.n;
-    whole.k = form.k;
-    whole.lhsStride = form.lhs.stride;
-    whole.rhsStride = form.rhs.stride;
-    whole.outStride = form.out.stride;
-    members = shareOut(a.kernel->flops(a), 1 << 19, threads);
-    byRows = form.m >= members * 16;
-  }
+  Int8MatmulRun(const Int8Matrices &matrices, double flops, int64_t threads)
+      : matrices(matrices), members(shareOut(flops, 1 << 19, threads)),
+        byRows(matrices.first.m >= members * 16) {}
 
   void run(const NamedCommand &, ExecutionContext &context) const override {
     const Int8Kernels &kernels = int8Kernels();
     context.share(members, [&](int64_t member) {
       std::vector<std::byte> &scratch = context.scratch[static_cast<size_t>(member)];
-      const auto bytes = static_cast<size_t>(kernels.scratchBytes(whole.k)) + 64;
+      const auto bytes = static_cast<size_t>(kernels.scratchBytes(matrices.first.k)) + 64;
       if (scratch.size() < bytes)
         scratch.resize(bytes);
       auto *aligned = reinterpret_cast<void *>((reinterpret_cast<uintptr_t>(scratch.data()) + 63) &
                                                ~uintptr_t(63));
-      for (int64_t i = 0; i < batch; ++i)
+      for (int64_t i = 0; i < matrices.count; ++i)
         if (const Int8Matmul part = partFor(member, i); part.m > 0 && part.n > 0)
           kernels.matmul(part, aligned);
     });
@@ -85,9 +71,10 @@ public:
 
 private:
   Int8Matmul partFor(int64_t member, int64_t matrix) const {
+    const Int8Matmul &whole = matrices.first;
     Int8Matmul part = whole;
-    part.lhs += matrix * lhsBatch;
-    part.out += matrix * outBatch;
+    part.lhs += matrix * matrices.lhsBatch;
+    part.out += matrix * matrices.outBatch;
     part.lhsScale += matrix * whole.m;
     const Range range = partOf(byRows ? whole.m : whole.n, member, members);
     if (byRows) {
@@ -105,10 +92,9 @@ private:
     return part;
   }
 
-  Int8Matmul whole{};
-  int64_t batch, lhsBatch, outBatch;
-  int64_t members = 1;
-  bool byRows = false;
+  Int8Matrices matrices;
+  int64_t members;
+  bool byRows;
 };
 
 Status expectContiguous(const LibraryArguments &a, const char *operand) {
@@ -137,20 +123,43 @@ Result<LibraryCommand> resolveQuantizeRows(const LibraryArguments &a, int64_t th
   return LibraryCommand(std::make_shared<QuantizeRows>(a, threads));
 }
 
-Result<LibraryCommand> resolveInt8Matmul(const LibraryArguments &a, int64_t threads) {
+Result<Int8Matrices> int8Matrices(const LibraryArguments &a, const char *target) {
   ASSIGN_OR_RETURN(const MatmulForm form, MatmulForm::of(a));
   if (const DType type = a[MatmulForm::outOperand].dtype;
       type != DType::f32 || (a.has("bias") && a.tensor("bias").dtype != DType::f32))
-    return Status::error("matmul of i8 to ", name(type), " is not implemented on target 'cpu'");
+    return Status::error("matmul of i8 to ", name(type), " is not implemented on target '", target,
+                         "'");
   if (form.transposeLhs || !form.transposeRhs || form.accumulate || a.has("counts") ||
       a[MatmulForm::rhsOperand].rank() != 2)
-    return Status::error("matmul of i8 is implemented on target 'cpu' for lhs [rows, k] and one "
-                         "rhs [columns, k], without accumulate and counts");
+    return Status::error("matmul of i8 is implemented on target '", target,
+                         "' for lhs [rows, k] and one rhs [columns, k], without accumulate and "
+                         "counts");
   for (const char *operand : {"lhs", "rhs", "out"})
     RETURN_IF_ERROR(expectRows(a, operand));
   for (const char *operand : {"bias", "lhs_scale", "rhs_scale"})
     RETURN_IF_ERROR(expectContiguous(a, operand));
-  return LibraryCommand(std::make_shared<Int8MatmulRun>(a, form, threads));
+  Int8Matrices matrices;
+  matrices.first = {a.tensor("lhs").as<int8_t>(),
+                    a.tensor("rhs").as<int8_t>(),
+                    a.tensor("lhs_scale").as<float>(),
+                    a.tensor("rhs_scale").as<float>(),
+                    a.has("bias") ? a.tensor("bias").as<float>() : nullptr,
+                    a.tensor("out").as<float>(),
+                    form.m,
+                    form.n,
+                    form.k,
+                    form.lhs.stride,
+                    form.rhs.stride,
+                    form.out.stride};
+  matrices.count = form.batch;
+  matrices.lhsBatch = form.lhs.batch;
+  matrices.outBatch = form.out.batch;
+  return matrices;
+}
+
+Result<LibraryCommand> resolveInt8Matmul(const LibraryArguments &a, int64_t threads) {
+  ASSIGN_OR_RETURN(const Int8Matrices matrices, int8Matrices(a, "cpu"));
+  return LibraryCommand(std::make_shared<Int8MatmulRun>(matrices, a.kernel->flops(a), threads));
 }
 
 } // namespace braid::runtime

@@ -10,6 +10,7 @@
 #ifndef BRAID_KERNELS_OPERATIONS_H
 #define BRAID_KERNELS_OPERATIONS_H
 
+#include "Int8.h"
 #include "KernelCommands.h"
 #include "Tensor.h"
 #include "braid/Base/LibraryKernels.h"
@@ -101,6 +102,13 @@ Result<LibraryCommand> resolveCodecLaunch(KernelFunction function,
                                           int64_t threads);
 Result<MatmulCommand> resolveMatmul(const LibraryArguments &a, int64_t threads,
                                     MatmulCache &matmuls);
+/// Matrices of i8 that are multiplied by one rhs.
+struct Int8Matrices {
+  Int8Matmul first{};
+  int64_t count = 1;
+  int64_t lhsBatch = 0, outBatch = 0; ///< between matrices, in elements; scales follow each other
+};
+Result<Int8Matrices> int8Matrices(const LibraryArguments &a, const char *target);
 /// A matmul of i8.
 Result<LibraryCommand> resolveInt8Matmul(const LibraryArguments &a, int64_t threads);
 Result<LibraryCommand> resolveQuantizeRows(const LibraryArguments &a, int64_t threads);

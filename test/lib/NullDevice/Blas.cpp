@@ -46,7 +46,9 @@ cublasStatus_t fail(const std::string &message) {
   return braid::null::result(message) == kSuccess ? 0 : kLibraryError;
 }
 
-int64_t sizeOf(int type) { return type == kReal32F ? 4 : 2; }
+int64_t sizeOf(int type) {
+  return type == kReal32F || type == kReal32I ? 4 : type == kReal8I ? 1 : 2;
+}
 float load(const void *data, int type, int64_t i) {
   if (type == kReal32F)
     return static_cast<const float *>(data)[i];
@@ -59,6 +61,24 @@ void store(void *data, int type, int64_t i, float value) {
   else
     static_cast<uint16_t *>(data)[i] =
         type == kReal16F ? runtime::floatToF16(value) : runtime::floatToBf16(value);
+}
+
+/// Whether cuBLASLt multiplies integers in this form: rows of a and columns of b along k, with
+/// sizes and strides that are multiples of 4, and no epilogue.
+bool isOfIntegers(cublasLtMatmulDesc_t d, cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+                  cublasLtMatrixLayout_t out) {
+  const bool types = d->compute == kCompute32I && d->scale == kReal32I && a->type == kReal8I &&
+                     b->type == kReal8I && out->type == kReal32I;
+  const uint64_t bits = a->rows | a->columns | static_cast<uint64_t>(a->leading) |
+                        static_cast<uint64_t>(b->leading) | static_cast<uint64_t>(out->leading);
+  return types && d->transA == kOpT && d->transB == kOpN && bits % 4 == 0 &&
+         d->epilogue == kEpilogueDefault;
+}
+bool isOfFloats(cublasLtMatmulDesc_t d, cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+                cublasLtMatrixLayout_t out) {
+  auto isFloat = [](int type) { return type == kReal32F || type == kReal16F || type == kReal16BF; };
+  return d->compute == kCompute32F && d->scale == kReal32F && isFloat(a->type) &&
+         isFloat(b->type) && isFloat(out->type);
 }
 
 /// Adds the accesses to the columns of a column-major matrix.
@@ -195,7 +215,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
   *found = 0;
   if (std::string problem = shapeProblem(desc, a, b, out); !problem.empty() || asked < 1)
     return fail(problem);
-  if (desc->compute != kCompute32F || desc->scale != kReal32F)
+  if (!isOfFloats(desc, a, b, out) && !isOfIntegers(desc, a, b, out))
     return kNotSupported;
   auto &best = results[0];
   best = {};
@@ -223,8 +243,14 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t desc, const
     if (reinterpret_cast<uintptr_t>(addresses[i]) % algo->data[5 + i] != 0)
       return fail("a matrix is not aligned to the " + std::to_string(algo->data[5 + i]) +
                   " bytes that its algorithm was chosen for");
-  const float addend = *static_cast<const float *>(beta);
-  if (*static_cast<const float *>(alpha) != 1 || (addend != 0 && (addend != 1 || C != D || c != d)))
+  const bool integers = desc->compute == kCompute32I;
+  auto scalar = [&](const void *value) {
+    return integers ? static_cast<float>(*static_cast<const int32_t *>(value))
+                    : *static_cast<const float *>(value);
+  };
+  const float addend = scalar(beta);
+  if (scalar(alpha) != 1 || (integers && addend != 0) ||
+      (addend != 0 && (addend != 1 || C != D || c != d)))
     return kNotSupported;
   const bool hasBias = desc->epilogue == kEpilogueBias;
   std::vector<Access> accesses;
@@ -240,7 +266,20 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t desc, const
   accesses.push_back({reinterpret_cast<uint64_t>(workspace), workspaceBytes, true});
   const auto la = *a, lb = *b, ld = *d;
   const auto op = *desc;
-  auto run = [=] {
+  auto multiplyIntegers = [=] {
+    for (int32_t batch = 0; batch < ld.batch; ++batch)
+      for (uint64_t column = 0; column < ld.columns; ++column)
+        for (uint64_t row = 0; row < ld.rows; ++row) {
+          const auto i = static_cast<int64_t>(row), j = static_cast<int64_t>(column);
+          const auto *x = static_cast<const int8_t *>(A) + i * la.leading + batch * la.batchStride;
+          const auto *y = static_cast<const int8_t *>(B) + j * lb.leading + batch * lb.batchStride;
+          int32_t sum = 0;
+          for (uint64_t k = 0; k < la.rows; ++k)
+            sum += x[k] * y[k];
+          static_cast<int32_t *>(D)[i + j * ld.leading + batch * ld.batchStride] = sum;
+        }
+  };
+  auto multiplyFloats = [=] {
     const auto inner = static_cast<int64_t>(op.transA == kOpT ? la.rows : la.columns);
     for (int64_t batch = 0; batch < ld.batch; ++batch)
       for (int64_t column = 0; column < static_cast<int64_t>(ld.columns); ++column)
@@ -258,6 +297,11 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t desc, const
           store(D, ld.type, at, static_cast<float>(sum));
         }
   };
+  std::function<void()> run;
+  if (integers)
+    run = multiplyIntegers;
+  else
+    run = multiplyFloats;
   return fail(
       submit(reinterpret_cast<Stream *>(stream), checked("a matmul", std::move(accesses), run)));
 }

@@ -6,7 +6,7 @@
 // The kernels of library.cuh as plain loops, and their memory accesses.
 //
 //===----------------------------------------------------------------------===//
-#include "NullDevice.h"
+#include "LibraryKernels.h"
 #include "braid/Base/Float16.h"
 #include "braid/Base/StridedRuns.h"
 #include "braid/Program/Manifest.h"
@@ -244,24 +244,6 @@ template <DType type> void runRotary(const library::Rotary &a) {
         }
 }
 
-/// For kernels whose accesses follow from the descriptor: the last `outputs` operands, of which
-/// those that are left out have no data, are written.
-template <int operands, int outputs>
-std::string callAccesses(const library::Call &a, Accesses &accesses) {
-  for (int i = 0; i < operands; ++i) {
-    const library::Operand &operand = a.operands[i];
-    if (!operand.data)
-      continue;
-    const int64_t size = runtime::byteSize(static_cast<DType>(operand.dtype));
-    Index shape(operand.sizes, operand.sizes + operand.rank),
-        strides(operand.strides, operand.strides + operand.rank);
-    for (int64_t &stride : strides)
-      stride *= size;
-    addRows(accesses, i >= operands - outputs, operand.data, shape, strides, size);
-  }
-  return {};
-}
-int64_t callThreads(const library::Call &a) { return a.rows * 32; }
 void storeId(void *ids, bool wide, int64_t i, int64_t id) {
   if (wide)
     static_cast<int64_t *>(ids)[i] = id;
@@ -509,28 +491,6 @@ void runReduceDims(const library::Call &a) {
   runReduceDimsOf<DType::bf16>(a);
 }
 
-/// `threads`: the number of threads that have work.
-template <typename Arguments>
-LibraryKernel make(const std::string &name, std::string (*accesses)(const Arguments &, Accesses &),
-                   void (*run)(const Arguments &), int64_t (*threads)(const Arguments &)) {
-  auto copy = [](const void *raw) {
-    Arguments arguments;
-    std::memcpy(&arguments, raw, sizeof arguments);
-    return arguments;
-  };
-  return {sizeof(Arguments),
-          [=](const void *raw, unsigned grid, unsigned block, Accesses &out) {
-            const Arguments arguments = copy(raw);
-            const int64_t needed = (threads(arguments) + library::kThreads - 1) / library::kThreads;
-            if (grid != needed || block != library::kThreads)
-              return "'" + name + "' expects " + std::to_string(needed) + " blocks of " +
-                     std::to_string(library::kThreads) + " threads, got " + std::to_string(grid) +
-                     " of " + std::to_string(block);
-            return accesses(arguments, out);
-          },
-          [=](const void *raw) { run(copy(raw)); }};
-}
-
 /// Adds the kernels for each storage type.
 template <DType type> void addOfType(std::map<std::string, LibraryKernel> &kernels) {
   auto add = [&](std::string kernel, auto accesses, auto run, auto threads) {
@@ -589,7 +549,10 @@ std::map<std::string, LibraryKernel> makeLibraryKernels() {
 const LibraryKernel *findLibraryKernel(const std::string &name) {
   static const std::map<std::string, LibraryKernel> kernels = makeLibraryKernels();
   auto found = kernels.find(name);
-  return found == kernels.end() ? findCodecKernel(name) : &found->second;
+  if (found != kernels.end())
+    return &found->second;
+  const LibraryKernel *other = findInt8Kernel(name);
+  return other ? other : findCodecKernel(name);
 }
 
 } // namespace braid::null

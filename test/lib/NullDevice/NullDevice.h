@@ -208,6 +208,8 @@ struct LibraryKernel {
   std::function<void(const void *arguments)> run;
 };
 const LibraryKernel *findLibraryKernel(const std::string &name);
+/// The same for a kernel of int8.cuh, which is part of library.cuh.
+const LibraryKernel *findInt8Kernel(const std::string &name);
 /// The same for a kernel of codec.cuh.
 const LibraryKernel *findCodecKernel(const std::string &name);
 /// Adds the accesses of `name` to a payload, and to the record of its faults. Returns what is wrong

@@ -35,6 +35,8 @@ inline constexpr const char *kLibraryKernels[] = {
     "braid_attention_f16",
     "braid_attention_bf16",
     "braid_reduce",
+    "braid_quantize_rows",
+    "braid_int8_matmul",
 };
 
 /// The kernels of braid/codec.cuh that a source has (braid/Runtime/CudaCodec.h).

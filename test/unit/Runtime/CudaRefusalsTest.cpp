@@ -237,8 +237,10 @@ TEST(CudaRefusals, TypesThatNoLibraryKernelHas) {
     p.compute("quantize", std::move(rows));
     p.copy("out", x, y);
   };
-  EXPECT_ERROR(with(f32, f32, quantize), "rank 0: quantize_rows 'quantize' in @main: quantize_rows "
-                                         "is not implemented on target 'cuda'");
+  EXPECT_ERROR(
+      with(DType::bf16, DType::bf16, quantize),
+      "rank 0: quantize_rows 'quantize' in @main: quantize_rows of bf16 is not implemented "
+      "on target 'cuda'");
 }
 
 TEST(CudaRefusals, MemoryOfTheCallerIsRefused) {

@@ -282,6 +282,35 @@ TEST_F(NullBlas, ChecksProducts) {
   EXPECT_EQ(choose(64), "a matrix of 8 rows has columns every 7 elements");
 }
 
+TEST_F(NullBlas, MultipliesIntegersInOneForm) {
+  blas->cublasLtMatmulDescDestroy(matmul);
+  ASSERT_EQ(blas->cublasLtMatmulDescCreate(&matmul, kCompute32I, kReal32I), 0);
+  const auto narrow = [&](uint64_t rows, uint64_t columns, int64_t leading) {
+    cublasLtMatrixLayout_t result = nullptr;
+    EXPECT_EQ(blas->cublasLtMatrixLayoutCreate(&result, kReal8I, rows, columns, leading), 0);
+    layouts.push_back(result);
+    return result;
+  };
+  cublasLtMatrixLayout_t wide = nullptr;
+  EXPECT_EQ(blas->cublasLtMatrixLayoutCreate(&wide, kReal32I, 4, 3, 4), 0);
+  layouts.push_back(wide);
+  a = narrow(4, 8, 4);
+  b = narrow(8, 3, 8);
+  d = wide;
+  EXPECT_EQ(choose(16), "CUBLAS_STATUS_NOT_SUPPORTED"); // a is not transposed
+  EXPECT_EQ(set(kDescTransA, kOpT), "");
+  a = narrow(8, 4, 8);
+  EXPECT_EQ(choose(16), "");
+  b = narrow(8, 3, 9);
+  EXPECT_EQ(choose(16), "CUBLAS_STATUS_NOT_SUPPORTED"); // columns every 9 bytes
+  a = narrow(6, 4, 8);
+  b = narrow(6, 3, 8);
+  EXPECT_EQ(choose(16), "CUBLAS_STATUS_NOT_SUPPORTED"); // 6 products
+  b = layout(6, 3, 8);
+  a = layout(6, 4, 8);
+  EXPECT_EQ(choose(16), "CUBLAS_STATUS_NOT_SUPPORTED"); // of floats
+}
+
 TEST_F(NullBlas, ChecksHandles) {
   cublasLtHandle_t more = nullptr;
   ASSERT_EQ(blas->cublasLtCreate(&more), 0);

@@ -266,14 +266,22 @@ __device__ __forceinline__ void store_float(const Operand &operand, long long i,
     storage<bf16>::store(operand.data, i, value);
 }
 
-/// Offset of a row in elements; all dimensions but the last count rows.
-__device__ __forceinline__ long long row_offset(const Operand &operand, long long row) {
+/// Offset of a position of the first `dims` dimensions, in elements.
+__device__ __forceinline__ long long leading_offset(const Operand &operand, int dims,
+                                                    long long position) {
   long long offset = 0;
-  for (int d = operand.rank - 2; d >= 0; --d) {
-    offset += row % operand.sizes[d] * operand.strides[d];
-    row /= operand.sizes[d];
+  for (int d = dims - 1; d >= 0; --d) {
+    offset += position % operand.sizes[d] * operand.strides[d];
+    position /= operand.sizes[d];
   }
   return offset;
+}
+/// All dimensions but the last count rows.
+__device__ __forceinline__ long long row_offset(const Operand &operand, long long row) {
+  return leading_offset(operand, operand.rank - 1, row);
+}
+__device__ __forceinline__ long long element_offset(const Operand &operand, long long element) {
+  return leading_offset(operand, operand.rank, element);
 }
 
 /// Largest first, NaN before all numbers, the lower index first among equals. Index -1 means no
@@ -619,3 +627,5 @@ extern "C" __global__ void __launch_bounds__(braid::library::kThreads)
     return reduce_one<signed char>(a, i);
   }
 }
+
+#include <braid/int8.cuh>

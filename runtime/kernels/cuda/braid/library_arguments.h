@@ -155,6 +155,18 @@ struct Attention {
   long long logSumBatch, logSumRow, logSumHead;
 };
 
+/// out[i, j] = sum * lhsScale[i] * rhsScale[j] (+ bias[j]), in this order, where the sum is sums[i,
+/// j] or, without these, that of lhs[i, :] * rhs[j, :]. Each thread has one element.
+struct Int8Matmul {
+  const signed char *lhs, *rhs;
+  const int *sums; ///< or null; without gaps between rows
+  const float *lhsScale, *rhsScale;
+  const float *bias; ///< or null
+  float *out;
+  long long rows, columns, inner;
+  long long lhsStride, rhsStride, outStride; ///< between rows
+};
+
 /// out[i] = sources[0][i] op sources[1][i] op ..., in that order; f16 and bf16 in f32, rounded
 /// once. Each thread has one element; `count` of them from `first` on. They lie in contiguous runs
 /// of `run` elements under a loop nest. `out` may be one of the sources, with the same strides.

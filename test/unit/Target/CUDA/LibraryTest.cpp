@@ -22,11 +22,12 @@ using interp::Shape;
 using interp::Tensor;
 
 TEST_F(Library, NoOtherKernels) {
+  size_t count = 0;
   for (const cuda::Header &header : cuda::kernelHeaders())
-    if (llvm::StringRef(header.name).ends_with("library.cuh"))
-      EXPECT_EQ(
-          llvm::StringRef(header.text).count("__global__"),
-          std::vector<std::string>(std::begin(kLibraryKernels), std::end(kLibraryKernels)).size());
+    if (llvm::StringRef(header.name).ends_with("library.cuh") ||
+        llvm::StringRef(header.name).ends_with("int8.cuh"))
+      count += llvm::StringRef(header.text).count("__global__");
+  EXPECT_EQ(count, std::size(kLibraryKernels));
 }
 
 TEST_F(Library, CompilesForEveryGPU) {
