@@ -199,6 +199,10 @@ void addExplain(CLI::App &app, ExplainArgs &args, int &status) {
                   "with --schedule: as if so many consecutive ranks of a group shared a host "
                   "(default: all of them)")
       ->needs(schedule);
+  cmd->add_option("--ranks-per-node", args.schedule.ranksPerNode,
+                  "with --schedule: as if so many consecutive ranks of a host shared a NUMA node "
+                  "(default: all of them)")
+      ->needs(schedule);
   CLI::Option *machine = cmd->add_option(
       "--machine", args.schedule.machine,
       "with --schedule: print the times of the algorithms on this machine, a file or a name, and "
@@ -211,6 +215,7 @@ void addExplain(CLI::App &app, ExplainArgs &args, int &status) {
               "  braid explain minilm.braid\n"
               "  braid explain minilm.braid --procedure main --rank 1 --json\n"
               "  braid explain minilm.braid --schedule=attention.output --algorithm ring\n"
+              "  braid explain minilm.braid --schedule --algorithm hierarchical --ranks-per-node 2\n"
               "  braid explain minilm.braid --schedule --machine h100 --ranks-per-host 8");
   cmd->callback([&args, &status, schedule] {
     args.hasSchedule = schedule->count() > 0;

@@ -37,9 +37,13 @@ std::string amongRanks(int64_t ranks) {
 ScheduleRequest requestOf(const OutlineCommand &command, const ScheduleOptions &options) {
   ScheduleRequest request = *command.collective;
   chooseSchedule(request, options.transport);
-  if (options.ranksPerHost > 0)
-    for (int64_t position = 0; position < request.ranks; ++position)
-      request.topology.places.push_back({position / options.ranksPerHost, 0});
+  if (options.ranksPerHost == 0 && options.ranksPerNode == 0)
+    return request;
+  const int64_t ranksPerHost = options.ranksPerHost > 0 ? options.ranksPerHost : request.ranks;
+  const int64_t ranksPerNode = options.ranksPerNode > 0 ? options.ranksPerNode : ranksPerHost;
+  for (int64_t position = 0; position < request.ranks; ++position)
+    request.topology.places.push_back(
+        {position / ranksPerHost, position % ranksPerHost / ranksPerNode});
   return request;
 }
 
@@ -104,8 +108,14 @@ Result<std::string> schedulesText(const std::string &procedure, const OutlineCom
 
 Result<std::string> explainSchedules(const Bundle &bundle, const ExplainOptions &options,
                                      const ScheduleOptions &schedules) {
-  if (schedules.ranksPerHost < 0)
-    return Status::error("a host expects at least 1 rank, got ", schedules.ranksPerHost);
+  for (auto [what, ranks] : {std::pair("a host", schedules.ranksPerHost),
+                             std::pair("a NUMA node", schedules.ranksPerNode)})
+    if (ranks < 0)
+      return Status::error(what, " expects at least 1 rank, got ", ranks);
+  if (schedules.ranksPerHost > 0 && schedules.ranksPerNode > schedules.ranksPerHost)
+    return Status::error("a NUMA node expects at most the ", schedules.ranksPerHost,
+                         schedules.ranksPerHost == 1 ? " rank" : " ranks", " of its host, got ",
+                         schedules.ranksPerNode);
   ASSIGN_OR_RETURN(const ProgramOutline outline,
                    outlineProgram(bundle, options.rank, options.procedure));
   std::shared_ptr<const cost::Machine> machine;

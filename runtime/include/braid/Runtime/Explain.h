@@ -29,6 +29,7 @@ struct ScheduleOptions {
   std::optional<std::string> algorithm; ///< another one
   std::optional<int64_t> chunkBytes;    ///< a longest message of another size
   int64_t ranksPerHost = 0; ///< consecutive ranks of a group that share a host; 0: all of them
+  int64_t ranksPerNode = 0; ///< those of a host that share a NUMA node; 0: all of them
   /// Prints the times of the algorithms on this machine, a file or a name, in place of steps.
   std::string machine;
   bool anyOrder = false; ///< with a machine: also algorithms that do not keep the order of sums
