@@ -211,12 +211,13 @@ void addExplain(CLI::App &app, ExplainArgs &args, int &status) {
   cmd->add_flag("--any-order", args.schedule.anyOrder,
                 "with --machine: also algorithms whose sums are not those of rank order")
       ->needs(machine);
-  cmd->footer("Examples:\n"
-              "  braid explain minilm.braid\n"
-              "  braid explain minilm.braid --procedure main --rank 1 --json\n"
-              "  braid explain minilm.braid --schedule=attention.output --algorithm ring\n"
-              "  braid explain minilm.braid --schedule --algorithm hierarchical --ranks-per-node 2\n"
-              "  braid explain minilm.braid --schedule --machine h100 --ranks-per-host 8");
+  cmd->footer(
+      "Examples:\n"
+      "  braid explain minilm.braid\n"
+      "  braid explain minilm.braid --procedure main --rank 1 --json\n"
+      "  braid explain minilm.braid --schedule=attention.output --algorithm ring\n"
+      "  braid explain minilm.braid --schedule --algorithm hierarchical --ranks-per-node 2\n"
+      "  braid explain minilm.braid --schedule --machine h100 --ranks-per-host 8");
   cmd->callback([&args, &status, schedule] {
     args.hasSchedule = schedule->count() > 0;
     status = runExplain(args);
