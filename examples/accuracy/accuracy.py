@@ -169,6 +169,13 @@ def smollm2(long, simulated):
     np.save(WORK / "smollm2-evaluated.npy", sequences(tokens)[:count])
     evaluate(*imported(tokens), WORK / "smollm2-evaluated.npy", WORK / "smollm2", ENCODINGS + GROUPS if long else ["int8:128", "int4:128"],
              "--sensitivity", "int4:128", "--sensitivity-batches", 1)
+    # Matmuls of 8-bit integers, alone and with collectives of 8 bits, with weights that are smoothed by other tokens of the text.
+    smoothed, evaluated = imported(2 * tokens), imported(tokens)
+    np.save(WORK / "smollm2-smoothing.npy", np.array(ids[count * tokens:][:2 * tokens], np.int64).reshape(1, -1))
+    braid("smooth", smoothed[0], "--weights", checkpoint, "--input", f"input_ids={WORK / 'smollm2-smoothing.npy'}",
+          "-o", WORK / "smollm2-smooth.safetensors")
+    evaluate(*evaluated[:2], WORK / "smollm2-smooth.safetensors", WORK / "smollm2-evaluated.npy", WORK / "smollm2-matmuls", ["int8:128"],
+             "--quantize-matmuls", "*=int8,lm_head=none")
     # Long contexts, in which less is lost, of two documents, and the embedding's all_reduce as it is.
     tokens = 2048 if long else 32
     model = imported(tokens)
