@@ -16,6 +16,9 @@ constexpr int64_t kSilentNs = 1000000000;
 constexpr int64_t kSilentPeriods = 4;
 /// A process that ends waits this long for the goodbyes of others, and for its own to leave.
 constexpr int64_t kEndNs = 1000000000;
+/// Then its connections close when peers have got what was sent. After a failure, one of them may
+/// be a host that hears nothing, and all ranks are to end within a second of the time limit.
+constexpr int64_t kCloseNs = 1000000000, kCloseFailedNs = 400000000;
 
 /// How often in a period a relay sends what others say, at most. The longer it waits, the more go
 /// in one message, and the older they are when they arrive.
@@ -52,7 +55,8 @@ Control::~Control() {
   isEnding.store(true);
   link->signal();
   thread.join();
-  (void)link->close(nowNs() + 1000000000);
+  const bool hasFailed = lastFailed > 0 || !loss.ok();
+  (void)link->close(nowNs() + (hasFailed ? kCloseFailedNs : kCloseNs));
 }
 
 void Control::begin(RunControl &ofRun, uint64_t run, bool isFirstOfModel) {
@@ -87,6 +91,11 @@ void Control::end() {
 Status Control::state() const {
   const std::lock_guard<std::mutex> lock(mutex);
   return loss;
+}
+
+std::string Control::silence() const {
+  const std::lock_guard<std::mutex> lock(mutex);
+  return silentPeers;
 }
 
 Status Control::describeLoss(int64_t peer, const Status &error) const {
@@ -222,10 +231,17 @@ void Control::checkPeers() {
       progressNs = now;
   }
   const int64_t silentNs = std::max(kSilentNs, kSilentPeriods * periodNs);
+  silentPeers.clear();
   for (int64_t rank = 0; rank < numPeers(); ++rank) {
     Peer &peer = peers[static_cast<size_t>(rank)];
     if (rank == self || peer.isLost)
       continue;
+    const bool saysNothing = !peer.hasLeft && now - peer.heardNs > silentNs;
+    if (saysNothing)
+      silentPeers +=
+          "; " + link->describe(rank) + " has not been heard of for " + seconds(now - peer.heardNs);
+    if (control)
+      control->queue(rank, kComputeQueue).silentSince.store(saysNothing ? peer.heardNs : 0);
     if (peer.hasLeft) {
       // What it sent before may still arrive, so a wait for it is an error after a second only.
       if (control && std::min(now - progressNs, now - peer.leftNs) > 1000000000 &&

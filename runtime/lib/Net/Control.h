@@ -55,6 +55,9 @@ public:
 
   /// Why a peer is lost, for good; runs that begin later fail with it.
   Status state() const;
+  /// "; rank 1 (host) has not been heard of for 3.9 s" of peers that may be lost, or nothing: for
+  /// whoever gives up before it is known.
+  std::string silence() const;
   /// The error of another link that has lost a peer, with where the peer was in this run and who
   /// waits for it. A peer that ends since the run has failed there says why, and its connections
   /// may break off before that is read: so this waits up to a second for a failure of the run, and
@@ -106,6 +109,7 @@ private:
   uint64_t lastFailed = 0;   ///< the number of the last run that failed here
   Status loss;
   std::vector<Frame> untold; ///< for all others, not yet in `frames`
+  std::string silentPeers;   ///< at the last check, for silence()
   uint64_t progressSeen = 0; ///< of this process, and when it changed
   int64_t progressNs = 0;
 

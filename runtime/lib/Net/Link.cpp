@@ -177,7 +177,8 @@ void Link::finish(Transfer &transfer, Status status) {
     moving.erase(std::find(moving.begin(), moving.end(), &transfer));
   transfer.state = Transfer::State::done;
   transfer.result = std::move(status);
-  worker->note();
+  if (worker)
+    worker->note();
 }
 
 Status Link::outcome(const Transfer &transfer, int code) const {
@@ -351,9 +352,14 @@ bool Link::sendControl(int64_t to, const std::vector<std::byte> &frame) {
   return !UCS_PTR_IS_ERR(request);
 }
 
-void Link::setSpin(SpinLimit limit) { worker->setSpin(limit); }
+void Link::setSpin(SpinLimit limit) {
+  if (worker)
+    worker->setSpin(limit);
+}
 
 Status Link::progress(int64_t until, int64_t latenessNs) {
+  if (!worker)
+    return Status::error("rank ", self, " has closed its connections", Code::rankFailed);
   Status status;
   if (until == 0)
     worker->poll();
@@ -364,9 +370,14 @@ Status Link::progress(int64_t until, int64_t latenessNs) {
   return status;
 }
 
-void Link::signal() { worker->signal(); }
+void Link::signal() {
+  if (worker)
+    worker->signal();
+}
 
 Status Link::close(int64_t until) {
+  if (!worker)
+    return {};
   std::vector<ucp_ep_h> open;
   for (auto &peer : peers)
     if (peer->endpoint && peer->state.ok())

@@ -129,7 +129,7 @@ public:
   void signal();
 
   /// Sends what is left, ends all connections, and fails what is posted; all of it before nowNs()
-  /// reaches `until`.
+  /// reaches `until`. What is posted afterwards fails, too.
   Status close(int64_t until);
 
 private:

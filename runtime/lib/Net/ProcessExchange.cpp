@@ -72,7 +72,7 @@ public:
             "processes have not exchanged what they have within ",
             runtime::seconds(static_cast<int64_t>(limit * 1e9)), ": ", link.describe((*late)->peer),
             (*late)->isSend ? " has not taken this rank's part" : " has not given its part",
-            Code::rankFailed);
+            own.control.silence(), Code::rankFailed);
       if (failure.ok())
         failure = link.progress(std::min(until, nowNs() + kSliceNs));
       if (failure.ok())

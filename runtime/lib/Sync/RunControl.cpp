@@ -49,6 +49,7 @@ void RunControl::begin() {
     queue.at.store(nullptr, std::memory_order_relaxed);
     queue.waiting.store(Waiting::nothing, std::memory_order_relaxed);
     queue.stalled.store(false, std::memory_order_relaxed);
+    queue.silentSince.store(0, std::memory_order_relaxed);
   }
 }
 
@@ -90,7 +91,7 @@ bool RunControl::poll(Watch &watch, const std::function<std::string()> &idle) {
   if (watch.since < 0 || progressNow != watch.progress) {
     watch = {progressNow, time};
   } else if (limitNs > 0 && time - watch.since >= limitNs) {
-    fail(Status::error(diagnose(idle), Code::rankFailed));
+    fail(Status::error(diagnose(idle), silence(), Code::rankFailed));
     return false;
   }
   return true;
@@ -274,6 +275,19 @@ std::string RunControl::ranksString(const std::vector<RankQueue> &late) const {
       text += " (" + hosts[static_cast<size_t>(late[i].rank)] + ")";
   }
   return text;
+}
+
+std::string RunControl::silence() const {
+  std::vector<RankQueue> silent;
+  int64_t since = INT64_MAX;
+  for (int64_t rank = 0; rank < numRanks(); ++rank)
+    if (const int64_t heard = queue(rank, kComputeQueue).silentSince.load()) {
+      silent.push_back({rank, kComputeQueue});
+      since = std::min(since, heard);
+    }
+  return silent.empty() ? ""
+                        : "; " + ranksString(silent) + (silent.size() == 1 ? " has" : " have") +
+                              " not been heard of for " + seconds(nowNs() - since);
 }
 
 // When nothing moves, most queues wait for each other; the message must name the one that all the

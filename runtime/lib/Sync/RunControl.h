@@ -57,8 +57,10 @@ struct alignas(64) QueueState {
   std::atomic<int64_t> missingRank{-1}; ///< the peer waited for
   std::atomic<int64_t> since{0};        ///< nowNs() when the wait began
   std::atomic<bool> stalled{false};     ///< by StallInjection
-  Spin spin;                            ///< for the queue's thread only, as is the rest
-  Spin idleSpin;                        ///< while no thread of the rank has anything to compute
+  /// Of the compute queue of a rank elsewhere: when it was heard of last, if it says nothing; or 0.
+  std::atomic<int64_t> silentSince{0};
+  Spin spin;     ///< for the queue's thread only, as is the rest
+  Spin idleSpin; ///< while no thread of the rank has anything to compute
 
   /// Of the current collective: its waits for peers, and the time that the compute queue's clock
   /// counted during them. The clock is null when nothing is computed beside the collective.
@@ -156,6 +158,9 @@ private:
   bool waitWithLimit(Counter &counter, uint32_t target, QueueState &self, Spin &spin);
   uint64_t progress() const;
   std::string diagnose(const std::function<std::string()> &idle) const;
+  /// "; rank 1 (host) has not been heard of for 3.9 s": whoever waits for a rank that itself waits
+  /// for this one, but in no run, may be at the limit first. Empty when all are heard.
+  std::string silence() const;
   /// "rank 1", "ranks 1, 2 and 4"
   std::string ranksString(const std::vector<RankQueue> &queues) const;
   /// The most informative one of the rank's queues.

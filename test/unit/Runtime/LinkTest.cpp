@@ -374,6 +374,13 @@ TEST(Link, CloseDoesNotWaitForAStoppedPeer) {
       for (const Transfer &transfer : transfers)
         if (!transfer.done() || transfer.status().ok())
           return Status::error("a message to a stopped rank is not ended");
+      // Whoever does not know that it is closed may go on to use it.
+      Transfer late;
+      link.receive(late, 1, 2, &value, sizeof value);
+      link.setSpin({});
+      link.signal();
+      if (!late.done() || link.progress(nowNs()).ok() || !link.close(nowNs()).ok())
+        return Status::error("a closed link moves messages");
       return Status::error(closed.ok() ? transfers[8].status().message() : closed.message());
     }));
   });
