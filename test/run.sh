@@ -49,6 +49,8 @@ export BRAID_VENV_PYTHON=$PWD/build/venv/bin/python
 export ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1
 export UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
 export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1
+# Which moments a sample has, of those at which something happens to a rank: others with every commit.
+export BRAID_MOMENT_SEED=${BRAID_MOMENT_SEED:-$(git rev-list --count HEAD)}
 
 stage_setup() { scripts/setup.sh; }
 stage_build() { scripts/build.sh; }
@@ -82,7 +84,7 @@ stage_lit() {
   timeout 1800 /usr/lib/llvm-22/bin/lit -sv --xunit-xml-output "$results/lit.xml" build/test
 }
 
-stage_asan() { scripts/build.sh --preset asan unittests fuzzers && run_ctest build-asan build-asan; }
+stage_asan() { scripts/build.sh --preset asan unittests fuzzers braid-run && run_ctest build-asan build-asan; }
 
 # The executor and the transports with threads held up at random (test/unit/Runtime/RandomSchedules.cpp).
 stage_tsan() {

@@ -10,6 +10,7 @@
 #include "braid/Cost/ScheduleChoice.h"
 #include "runtime/lib/Sync/HostMemory.h"
 #include "runtime/lib/Sync/MemoryPool.h"
+#include "runtime/lib/Sync/SchedulePoint.h"
 
 #include <algorithm>
 #include <atomic>
@@ -44,7 +45,10 @@ public:
   MessageTransport(MessageLinks itsLinks, int64_t messagesInFlight)
       : links(std::move(itsLinks)), self(links.pointToPoint->rank()),
         inFlight(static_cast<size_t>(messagesInFlight)), kernels(vectorKernels()),
-        chooser("ucx", links.machine), mover([this] { moveMessages(); }) {}
+        chooser("ucx", links.machine), mover([this] {
+          beginSchedule(self, kMessageLane);
+          moveMessages();
+        }) {}
   ~MessageTransport() override {
     stopping.store(true);
     links.pointToPoint->signal();
@@ -285,6 +289,7 @@ private:
         const uint64_t tag = static_cast<uint64_t>(links.model) << 56 | kPointToPoint |
                              static_cast<uint32_t>(one.tag);
         LinkSlot &slot = *one.slot;
+        atSchedulePoint("posts a message");
         if (one.isSend)
           link.send(slot.transfer, slot.slot.target, tag, slot.data.data(), one.bytes);
         else

@@ -18,6 +18,7 @@
 #include "runtime/lib/Net/Host.h"
 #include "runtime/lib/Net/ProcessExchange.h"
 #include "runtime/lib/Sync/Counter.h"
+#include "runtime/lib/Sync/SchedulePoint.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -51,6 +52,7 @@ public:
                                                       const UcxOptions &options) {
     const LaunchInfo &launch = options.launch;
     const int64_t beginNs = nowNs();
+    atSchedulePoint("before its links");
     if (const int64_t ranks = bundle.manifest().mesh.numRanks(); ranks != launch.size)
       return Status::error("the bundle has a mesh of ", ranks, ranks == 1 ? " rank" : " ranks",
                            ", this process is rank ", launch.rank, " of ", launch.size);
@@ -88,7 +90,9 @@ public:
       };
     job.device = options.devices;
     job.timeLimitSeconds = options.timeLimitSeconds > 0 ? options.timeLimitSeconds : 1e6;
+    atSchedulePoint("before it meets the others");
     ASSIGN_OR_RETURN(net::Job started, net::startJob(job, addresses));
+    atSchedulePoint("knows the others");
     for (size_t i = 0; i < links.size(); ++i)
       for (int64_t peer = 0; peer < launch.size; ++peer)
         if (const net::Member &member = started.members[static_cast<size_t>(peer)];
@@ -169,6 +173,7 @@ public:
   ~UcxCommunicator() override {
     if (!exchange)
       return;
+    atSchedulePoint("before it leaves");
     if (!isBroken && !exchange->isBroken() && control->state().ok()) {
       exchange->leave();
       return;

@@ -4,6 +4,7 @@
 //===----------------------------------------------------------------------===//
 #include "Control.h"
 #include "braid/Base/StatusMacros.h"
+#include "runtime/lib/Sync/SchedulePoint.h"
 
 #include <algorithm>
 
@@ -42,7 +43,10 @@ Control::Control(std::unique_ptr<Link> ownLink, const Job &job, const ControlOpt
 Result<std::unique_ptr<Control>> Control::start(std::unique_ptr<Link> link, const Job &job,
                                                 const ControlOptions &options) {
   std::unique_ptr<Control> self(new Control(std::move(link), job, options));
-  self->thread = std::thread([control = self.get()] { control->run(); });
+  self->thread = std::thread([control = self.get()] {
+    beginSchedule(control->self, kControlLane);
+    control->run();
+  });
   // Its thread names who is lost before this ends.
   while (self->numKnown.load() + 1 < self->numPeers()) {
     RETURN_IF_ERROR(self->state());
@@ -60,6 +64,7 @@ Control::~Control() {
 }
 
 void Control::begin(RunControl &ofRun, uint64_t run, bool isFirstOfModel) {
+  atSchedulePoint("begins a run");
   const std::lock_guard<std::mutex> lock(mutex);
   control = &ofRun;
   ofRun.nameHosts(hosts);
@@ -77,6 +82,7 @@ void Control::begin(RunControl &ofRun, uint64_t run, bool isFirstOfModel) {
 }
 
 void Control::end() {
+  atSchedulePoint("ends a run");
   const std::lock_guard<std::mutex> lock(mutex);
   if (!control)
     return;
@@ -129,6 +135,8 @@ void Control::run() {
   bool hasSaidGoodbye = false;
   for (;;) {
     const int64_t now = nowNs();
+    if (now >= next)
+      atSchedulePoint("before a heartbeat");
     {
       const std::lock_guard<std::mutex> lock(mutex);
       if (control && control->failed())
@@ -151,8 +159,10 @@ void Control::run() {
         frames.tell(frame);
     }
     const int64_t due = frames.send(now);
-    if (hasSaidGoodbye && (due == INT64_MAX || now >= endNs))
+    if (hasSaidGoodbye && (due == INT64_MAX || now >= endNs)) {
+      atSchedulePoint("has said goodbye");
       return;
+    }
     if (Status status = link->progress(std::min(next, due)); !status.ok()) {
       const std::lock_guard<std::mutex> lock(mutex);
       if (loss.ok())

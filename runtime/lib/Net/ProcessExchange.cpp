@@ -6,6 +6,7 @@
 #include "braid/Base/StatusMacros.h"
 #include "runtime/lib/Sync/Counter.h"
 #include "runtime/lib/Sync/RunControl.h"
+#include "runtime/lib/Sync/SchedulePoint.h"
 
 #include <algorithm>
 #include <array>
@@ -61,6 +62,7 @@ public:
     Link &link = *own.link;
     const int64_t until = limit > 0 ? nowNs() + static_cast<int64_t>(limit * 1e9) : INT64_MAX;
     Status failure;
+    atSchedulePoint("before an exchange");
     while (failure.ok()) {
       if (step)
         step();
@@ -93,6 +95,7 @@ public:
         failure = own.control.describeLoss(one->peer, one->transfer.status());
     own.broken = own.broken || !failure.ok();
     messages.clear();
+    atSchedulePoint("after an exchange");
     return failure;
   }
   Status complete() { return complete(own.limitSeconds); }

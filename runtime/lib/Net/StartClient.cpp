@@ -12,6 +12,7 @@
 #include "braid/Base/StatusMacros.h"
 #include "runtime/lib/Sync/Counter.h"
 #include "runtime/lib/Sync/RunControl.h"
+#include "runtime/lib/Sync/SchedulePoint.h"
 
 #include <algorithm>
 
@@ -149,6 +150,7 @@ private:
     }
     channel.accept();
     own.challenge = challenge->nonce;
+    atSchedulePoint("before its hello");
     port.send(endpoint, channel.seal(own));
     return {};
   }
@@ -184,6 +186,7 @@ private:
       if (job.members.size() < static_cast<size_t>(options.size))
         return {};
       job.key = sessionKey(options.secret, table->session);
+      atSchedulePoint("has the table");
       port.send(endpoint, channel.seal(Ready()));
       return {};
     }

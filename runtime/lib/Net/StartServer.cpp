@@ -12,6 +12,7 @@
 #include "braid/Base/StatusMacros.h"
 #include "runtime/lib/Sync/Counter.h"
 #include "runtime/lib/Sync/RunControl.h"
+#include "runtime/lib/Sync/SchedulePoint.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -41,6 +42,7 @@ public:
   Result<Job> run() {
     const Rendezvous &rendezvous = options.rendezvous;
     RETURN_IF_ERROR(listen(rendezvous));
+    atSchedulePoint("listens");
     Result<Job> job = serve(rendezvous.text());
     if (!job.ok())
       refuseAll(job.status().message());
@@ -109,6 +111,7 @@ private:
       const Hello &hello = byRank[rank]->hello;
       job.members.push_back({hello.hostId, hello.host, hello.numaNode, hello.addresses});
     }
+    atSchedulePoint("before the table");
     sendTable(job.members);
     while (numReady + 1 < options.size) {
       RETURN_IF_ERROR(step());
@@ -116,6 +119,7 @@ private:
         return Status::error(ranksText(missing(&Server::isReady)), " of ", options.size,
                              " did not answer within ", seconds(limitNs()), Code::rankFailed);
     }
+    atSchedulePoint("before the others go on");
     for (auto &connection : connections)
       if (connection->stage == Connection::member)
         port.send(connection->endpoint, connection->channel.seal(Go()));

@@ -18,8 +18,9 @@
 namespace braid::runtime {
 
 /// The role of a thread in its rank: a queue's thread is at kComputeLane + its number, and helpers
-/// of the compute queue follow by their number in the team.
-enum ScheduleLane : int64_t { kMainLane, kComputeLane };
+/// of the compute queue follow by their number in the team. Two threads talk to other processes:
+/// that of control, and the one that moves sends and recvs.
+enum ScheduleLane : int64_t { kControlLane = -2, kMessageLane, kMainLane, kComputeLane };
 
 #ifdef BRAID_SCHEDULE_POINTS
 /// A point of a thread. Threads are identified by role rather than by creation order, so that
