@@ -141,6 +141,8 @@ public:
             options.ranks.push_back(static_cast<int64_t>(rank));
         options.timeLimitSeconds = timeLimitSeconds > 0 ? timeLimitSeconds : 1e6;
         options.neededBytes = needed;
+        options.state = [this] { return control->state(); };
+        options.remark = [this] { return control->silence(); };
         return net::exchangeArenas(options, bytes);
       };
     given.beginRun = [this, isFirst = true](RunControl &run) mutable {

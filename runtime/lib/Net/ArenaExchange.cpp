@@ -45,6 +45,7 @@ private:
 
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 constexpr int64_t kRetryNs = 2000000;
+constexpr int64_t kLookNs = 100000000; ///< how often the state of the job is asked for
 
 /// A memory file of a size that does not change.
 Result<Descriptor> makeFile(size_t bytes, size_t needed) {
@@ -90,11 +91,13 @@ public:
     if (arenas.size() > 1)
       RETURN_IF_ERROR(listen());
     while (!isDone()) {
+      if (options.state)
+        RETURN_IF_ERROR(options.state());
       if (nowNs() >= end)
         return Status::error(missing(), " of this host ", numMissing == 1 ? "has" : "have",
                              " not shared memory with rank ", options.rank, " within ",
                              seconds(static_cast<int64_t>(options.timeLimitSeconds * 1e9)),
-                             Code::rankFailed);
+                             options.remark ? options.remark() : "", Code::rankFailed);
       RETURN_IF_ERROR(step());
     }
     return std::move(arenas);
@@ -169,8 +172,8 @@ private:
     for (const Descriptor &file : clients)
       entries.push_back({file.get(), POLLIN, 0});
     // A rank that does not listen yet is tried again.
-    const int64_t left =
-        std::max<int64_t>(0, (anyUnconnected ? std::min(end, nowNs() + kRetryNs) : end) - nowNs());
+    const int64_t until = std::min(end, nowNs() + (anyUnconnected ? kRetryNs : kLookNs));
+    const int64_t left = std::max<int64_t>(0, until - nowNs());
     if (::poll(entries.data(), entries.size(), static_cast<int>(left / 1000000 + 1)) < 0 &&
         errno != EINTR)
       return Status::error("cannot wait for local sockets: ", std::strerror(errno));
