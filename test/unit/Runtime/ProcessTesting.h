@@ -72,6 +72,14 @@ public:
 
   void signal(int64_t rank, int number) const { ::kill(pids[static_cast<size_t>(rank)], number); }
 
+  bool isStopped(int64_t rank) const {
+    const pid_t pid = pids[static_cast<size_t>(rank)];
+    siginfo_t info{};
+    return pid > 0 &&
+           waitid(P_PID, static_cast<id_t>(pid), &info, WSTOPPED | WNOHANG | WNOWAIT) == 0 &&
+           info.si_pid == pid;
+  }
+
   /// Returns when all threads of the rank have slept for a moment and used no processor time, as
   /// when nothing happens until another process does something. However slow the machine is, a
   /// thread that waits for a processor does not sleep. Threads of a sanitizer wake up now and then,
