@@ -30,8 +30,8 @@ struct ArenaOptions {
   double timeLimitSeconds = 60;
   /// Bytes of the arena that the system must have; none: all of them.
   std::optional<size_t> neededBytes;
-  /// What is known of the ranks from elsewhere, or null: an error, which ends the exchange, when one
-  /// is lost; and what goes on the message of a rank that reaches its limit before.
+  /// What is known of the ranks from elsewhere, or null: an error, which ends the exchange, when
+  /// one is lost; and what goes on the message of a rank that reaches its limit before.
   std::function<Status()> state;
   std::function<std::string()> remark;
 };
