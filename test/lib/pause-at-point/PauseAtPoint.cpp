@@ -6,16 +6,14 @@
 // Lets a test do something to the process of a rank at a schedule point. Part of braid-run in
 // builds with schedule points, where variables turn it on:
 //
-//   BRAID_POINTS_FILE=PATH                    at its end rank R writes to PATH.R which points it
-//   has
-//                                             passed: lines LANE|STEP|COUNT
-//   BRAID_PAUSE_AT=RANK|LANE|STEP|TIMES|PATH  when a thread of this lane of the rank comes to the
-//                                             step, having been there so many times, the file PATH
-//                                             is made, which says how many runs the rank has begun.
-//                                             The thread goes on when the file is gone, or after a
-//                                             minute; the other threads go on meanwhile
-//   BRAID_STOP_AT=RANK|LANE|STEP|TIMES|PATH   the same, but the process stops (SIGSTOP) as soon as
-//                                             the file is there
+//   BRAID_POINTS_FILE=PATH
+//     At its end rank R writes to PATH.R which points it has passed: lines LANE|STEP|COUNT.
+//   BRAID_PAUSE_AT=RANK|LANE|STEP|TIMES|PATH
+//     When a thread of this lane of the rank comes to the step, having been there so many times,
+//     the file PATH is made, which says how many runs the rank has begun. The thread goes on when
+//     the file is gone, or after a minute; the other threads go on meanwhile.
+//   BRAID_STOP_AT=RANK|LANE|STEP|TIMES|PATH
+//     The same, but the process stops (SIGSTOP) as soon as the file is there.
 //
 //===----------------------------------------------------------------------===//
 #include "runtime/lib/Sync/SchedulePoint.h"
