@@ -66,14 +66,15 @@ def test_a_lost_rank_is_named(fault, lost, lab, program, allowed):
             ranks.await_runs()
             FAULTS[fault](lab, lost)
             begin = time.monotonic()
-            for host, (end, code, said) in ranks.ends(others).items():
+            ended = ranks.ends(others)
+            if fault == "stopped":
+                inside(lab, lost, f"kill -CONT {processes(lab, lost)[0]}")
+            for host, (end, code, said) in ended.items():
                 print(f"{fault} rank {lost}, rank {host} after {end - begin:.2f} s: {said.strip()}")
                 assert code == RANK_FAILED and said.count("error:") == 1, said
                 # "ranks 0 (host0) and 1 (host1)", where each waits for the other: neither can know whose messages are lost.
                 assert f" {lost} (host{lost})" in said and "all_reduce 'call.0'" in said, said
                 assert end - begin < allowed, said
-            if fault == "stopped":
-                inside(lab, lost, f"kill -CONT {processes(lab, lost)[0]}")
             if fault != "killed":
                 assert list(ranks.ends([lost]).values())[0][1] == RANK_FAILED
     finally:
@@ -94,18 +95,19 @@ def test_a_lost_rank_is_named_where_hosts_have_two(fault, lost, lab, program, al
         with Ranks(lab, words, LIMIT, of_host=2) as ranks:
             ranks.await_runs()
             number, = [n for n in processes(lab, 1) if f"BRAID_RANK={lost}\0" in inside(lab, 1, f"cat /proc/{n}/environ")]
-            begin = time.monotonic()
             if fault == "down":
                 lab.link(1, "down")
             else:
                 inside(lab, 1, f"kill -{'KILL' if fault == 'killed' else 'STOP'} {number}")
-            for rank, (end, code, said) in ranks.ends(others).items():
+            begin = time.monotonic()
+            ended = ranks.ends(others)
+            if fault == "stopped":
+                inside(lab, 1, f"kill -CONT {number}")
+            for rank, (end, code, said) in ended.items():
                 print(f"{fault} rank {lost}, rank {rank} after {end - begin:.2f} s: {said.strip()}")
                 assert code == RANK_FAILED and said.count("error:") == 1, said
                 assert any(f" {of} (host1)" in said for of in lost_too) and "all_reduce 'call.0'" in said, said
                 assert end - begin < allowed, said
-            if fault == "stopped":
-                inside(lab, 1, f"kill -CONT {number}")
             if fault != "killed":
                 assert all(code == RANK_FAILED for _, code, _ in ranks.ends(lost_too).values())
     finally:
