@@ -472,7 +472,7 @@ TransportMeasurement::TransportMeasurement(const std::string &name, int64_t rank
   // A program for each size: what is large is left in the shared caches by what was before it, and
   // what is small waits for its commands where these are more than the nearest cache has room for.
   // Large sums have programs of their own: behind another kind they take up to a fifth longer, for
-  // more repetitions than there is time for. The largest never find anything in the caches.
+  // more repetitions than there is time for. The largest take no longer there.
   std::vector<std::vector<Probe>> programs{smallest};
   for (int64_t bytes : sizes) {
     std::vector<Probe> together;
