@@ -263,21 +263,40 @@ Status Model::State::placeValues() {
   return {};
 }
 
+Status Model::State::allocateWeights(int64_t rank) {
+  std::vector<ValueMemory *> all;
+  size_t bytes = 0;
+  for (size_t v = 0; v < parameters.size(); ++v)
+    if (ValueMemory &value = values[rank][v]; value.isHere && !value.symmetricOffset) {
+      all.push_back(&value);
+      bytes += MemoryPool::roomFor(value.bytes);
+    }
+  if (all.empty())
+    return {};
+  if (Status s = weights[rank].map(bytes, Sharing::process); !s.ok())
+    return Status::error("parameters on rank " + std::to_string(rank) + ": " + s.message());
+  MemoryPool pool(Sharing::process, weights[rank].data(), bytes);
+  for (ValueMemory *value : all)
+    value->owned = static_cast<std::byte *>(pool.allocate(value->bytes));
+  return {};
+}
+
 Status Model::State::allocateValues() {
   constexpr size_t kLarge = size_t(1) << 16; // the number of mappings is limited
   rankPools = PerRank<std::unique_ptr<MemoryPool>>(local());
+  weights = PerRank<HostMemory>(local());
   for (int64_t rank : local()) {
     MemoryPool &rankPool = *(rankPools[rank] = std::make_unique<MemoryPool>(Sharing::process));
     std::vector<ValueMemory> &own = values[rank];
+    if (!usesDevice())
+      RETURN_IF_ERROR(allocateWeights(rank));
     for (size_t v = 0; v < own.size(); ++v) {
       ValueMemory &value = own[v];
-      if (!value.isHere)
+      // Weights of a device have no memory here.
+      if (!value.isHere || value.owned || (v < parameters.size() && usesDevice()))
         continue;
-      // The model's process and the rank both use states, inputs and results, only the rank a
-      // weight. Weights of a device have no memory here.
-      const bool exchanged = v >= parameters.size(), shared = usesProcesses() && exchanged;
-      if (!exchanged && usesDevice())
-        continue;
+      // The model's process and the rank both use states, inputs and results.
+      const bool shared = usesProcesses() && v >= parameters.size();
       if (value.symmetricOffset && !usesDevice()) {
         value.owned = transport->heap(rank).peer(rank, *value.symmetricOffset);
       } else if (value.bytes < kLarge) {

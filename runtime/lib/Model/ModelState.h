@@ -29,7 +29,7 @@ struct ProcessInfo; // ReportJson.h
 struct ValueMemory {
   bool isHere = true; ///< whether the rank has the value; if not, there is no memory
   Box box;
-  HostMemory pages; ///< of a large shard; small ones share pages
+  HostMemory pages; ///< of a large shard of anything but a parameter; small ones share pages
   std::byte *owned = nullptr;
   std::byte *bound = nullptr; ///< the caller's memory
   size_t bytes = 0;
@@ -109,8 +109,11 @@ struct Model::State {
   uint64_t symmetricBytes = 0; ///< of the largest frame and, behind it, of values
   PerRank<HostMemory> localArenas;
   std::byte *localArena(int64_t rank) const;
-  /// Of small shards: those that only their rank uses, by rank, and those that the model's process
-  /// uses too.
+  /// Of all parameters of a rank: together they are in huge pages, which most of them would not
+  /// fill alone.
+  PerRank<HostMemory> weights;
+  /// Of other small shards: those that only their rank uses, by rank, and those that the model's
+  /// process uses too.
   PerRank<std::unique_ptr<MemoryPool>> rankPools;
   MemoryPool exchangePool{Sharing::forks};
   /// The different parameters and states of all entries.
@@ -152,6 +155,7 @@ struct Model::State {
   Status uploadWeights(WeightSource &source, const std::function<void(size_t, size_t)> &progress);
   /// The shard of each value on each rank, and the place of those in the symmetric arena.
   Status placeValues();
+  Status allocateWeights(int64_t rank);
   Status allocateValues();
   /// Touches the rank's arenas from the calling thread, pinned to the rank's cores, so that their
   /// pages are near these. Then reads the rank's shards of the parameters, by several threads where

@@ -9,10 +9,10 @@
 namespace braid::runtime {
 
 void *MemoryPool::allocate(size_t bytes) {
-  constexpr size_t kLine = 64, kChunk = size_t(1) << 16;
+  constexpr size_t kChunk = size_t(1) << 16;
   if (bytes > SIZE_MAX / 2)
     throw std::bad_alloc();
-  bytes = std::max(kLine, (bytes + kLine - 1) / kLine * kLine);
+  bytes = roomFor(bytes);
   if (given) {
     if (givenBytes - used < bytes)
       throw std::bad_alloc();

@@ -11,6 +11,7 @@
 
 #include "HostMemory.h"
 
+#include <algorithm>
 #include <new>
 #include <type_traits>
 #include <vector>
@@ -28,6 +29,11 @@ public:
   Sharing sharing() const { return kind; }
   /// What is left of somebody else's memory.
   size_t room() const { return givenBytes - used; }
+  /// What an allocation of so many bytes takes of a chunk, or of somebody else's memory.
+  static size_t roomFor(size_t bytes) {
+    constexpr size_t kLine = 64;
+    return std::max(kLine, (bytes + kLine - 1) / kLine * kLine);
+  }
   /// Zeroed and aligned to a cache line. Throws std::bad_alloc.
   void *allocate(size_t bytes);
   /// The same as objects.

@@ -240,6 +240,27 @@ TEST(Session, LargeMemoryIsInHugePages) {
   EXPECT_GE(report["huge_page_bytes"].get<int64_t>(), int64_t(2) << 20);
 }
 
+/// Parameters that do not fill a huge page lie side by side.
+TEST(Session, SmallParametersAreInHugePages) {
+  std::ifstream file("/sys/kernel/mm/transparent_hugepage/enabled");
+  std::string setting;
+  std::getline(file, setting);
+  if (setting.find("[madvise]") == std::string::npos &&
+      setting.find("[always]") == std::string::npos)
+    GTEST_SKIP() << "the system has no huge pages for who asks: " << setting;
+  ProgramBuilder b({{"tp", 1}});
+  for (int i = 0; i < 32; ++i)
+    b.parameter("w" + std::to_string(i), {512, 256}); // half a MiB
+  b.parameter("bias", {3});
+  b.procedure("main", 33, 4096, 0, 0);
+  auto session = b.session();
+  ASSERT_OK(session);
+  ASSERT_OK((*session)->loadWeights(*WeightSource::random(7)));
+  ASSERT_OK((*session)->run());
+  auto report = nlohmann::json::parse((*session)->report());
+  EXPECT_GE(report["huge_page_bytes"].get<int64_t>(), int64_t(2) << 20);
+}
+
 /// Callers see [2, 5] of [2, 8] in four shards; the last shard is only padding.
 TEST(Session, PaddingOfAResult) {
   ProgramBuilder b({{"tp", 4}});
