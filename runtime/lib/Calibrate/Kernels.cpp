@@ -4,7 +4,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Measures kernels and memory. The weights of a product come from memory, as in a model, whose
-// layers take turns in the caches; its activations are those that came some operations before.
+// layers take turns in the caches; its left side has just been written, and its result lies where
+// one lay some operations before.
 //
 //===----------------------------------------------------------------------===//
 #include "LibraryWork.h"
@@ -19,6 +20,7 @@
 #include <array>
 #include <cstring>
 #include <map>
+#include <mutex>
 #include <numeric>
 #include <random>
 #include <utility>
@@ -35,8 +37,10 @@ struct Sizes {
   std::vector<int64_t> rows, columns;
   std::vector<int64_t> queryRows, keys, headDims;
   std::vector<int64_t> memoryBytes;
-  size_t weightBytes;     ///< that weights are taken from in turn
-  size_t activationBytes; ///< the same of left sides, and of results
+  /// That weights are taken from in turn to measure what caches have of them.
+  std::vector<size_t> weightMegabytes;
+  size_t weightBytes;     ///< that weights are taken from in turn, as from memory
+  size_t activationBytes; ///< the same of results, and the most of a left side
 };
 
 const Sizes &sizes(bool quick) {
@@ -46,9 +50,11 @@ const Sizes &sizes(bool quick) {
                            {64, 256, 1024},
                            {32, 64, 128},
                            {1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 22, 1 << 24, 1 << 26, 1 << 28},
+                           {1, 4, 16, 32, 64, 96, 160},
                            160 * kMiB,
                            16 * kMiB};
-  static const Sizes few{{1, 64}, {64, 256}, {1, 64}, {64}, {32}, {1 << 14, 1 << 20}, kMiB, kMiB};
+  static const Sizes few{{1, 64}, {64, 256}, {1, 64}, {64}, {32}, {1 << 14, 1 << 20},
+                         {1},     kMiB,      kMiB};
   return quick ? few : whole;
 }
 
@@ -56,25 +62,15 @@ const Sizes &sizes(bool quick) {
 // Matmul
 //===----------------------------------------------------------------------===//
 
-class MatmulWork : public Work {
+/// The operands of a core's products. All products take weights and results in turn: each that
+/// began at the same place would find in the caches what the one before used. The left side is what
+/// a model's core has just written.
+class MatmulMemory {
 public:
-  MatmulWork(int64_t m, int64_t n, int64_t k, std::byte *memory, const Sizes &s)
-      : shape{m, n, k, k, k, n, false, false, true, false},
-        weights{reinterpret_cast<float *>(memory), s.weightBytes / kFloat},
-        lhs{weights.begin + weights.size, s.activationBytes / kFloat},
-        out{lhs.begin + lhs.size, s.activationBytes / kFloat} {}
+  MatmulMemory(std::byte *memory, const Sizes &s)
+      : weights{reinterpret_cast<float *>(memory), s.weightBytes / kFloat},
+        out{weights.begin + weights.size, s.activationBytes / kFloat}, lhs(out.begin + out.size) {}
 
-  Status start() {
-    ASSIGN_OR_RETURN(matmul, cache.get(shape));
-    return {};
-  }
-  void prepare() override {
-    call = matmul->bind(lhs.take(shape.m * shape.k), weights.take(shape.n * shape.k), nullptr,
-                        out.take(shape.m * shape.n));
-  }
-  void run() override { call->run(); }
-
-private:
   /// Memory that is taken in turn.
   struct Pool {
     float *begin;
@@ -85,9 +81,40 @@ private:
       return begin + std::exchange(next, next + static_cast<size_t>(count));
     }
   };
+  Pool weights, out;
+  float *lhs;
+};
 
+class MatmulWork : public Work {
+public:
+  /// Takes weights from the first bytes of the memory only.
+  Status start(size_t weightBytes) {
+    memory.weights = {memory.weights.begin, weightBytes / kFloat};
+    RETURN_IF_ERROR(start());
+    constexpr int kPasses = 2; // until caches have what they keep
+    const size_t weight = static_cast<size_t>(shape.n * shape.k) * kFloat;
+    for (size_t i = 0; i < kPasses * (weightBytes / weight); ++i) {
+      prepare();
+      run();
+    }
+    return {};
+  }
+  MatmulWork(int64_t m, int64_t n, int64_t k, MatmulMemory &memory)
+      : shape{m, n, k, k, k, n, false, false, true, false}, memory(memory) {}
+
+  Status start() {
+    ASSIGN_OR_RETURN(matmul, cache.get(shape));
+    return {};
+  }
+  void prepare() override {
+    call = matmul->bind(memory.lhs, memory.weights.take(shape.n * shape.k), nullptr,
+                        memory.out.take(shape.m * shape.n));
+  }
+  void run() override { call->run(); }
+
+private:
   MatmulShape shape;
-  Pool weights, lhs, out;
+  MatmulMemory &memory;
   MatmulCache cache;
   std::shared_ptr<const Matmul> matmul;
   std::unique_ptr<MatmulCall> call;
@@ -137,9 +164,13 @@ size_t kernelMemoryBytes(bool quick) {
 Status measureMatmuls(const Crew &crew, bool quick, cost::ComputeRates &rates) {
   const Sizes &s = sizes(quick);
   const size_t floats = kernelMemoryBytes(quick) / kFloat;
+  std::map<std::byte *, MatmulMemory> memories; // of the members, who do not change it
+  std::mutex mutex;
   Crew::Make touch = [&](std::byte *memory) -> Result<std::unique_ptr<Work>> {
     fill(reinterpret_cast<float *>(memory), floats);
-    return started(std::make_unique<MatmulWork>(1, 64, 64, memory, s));
+    std::lock_guard lock(mutex);
+    MatmulMemory &own = memories.try_emplace(memory, memory, s).first->second;
+    return started(std::make_unique<MatmulWork>(1, 64, 64, own));
   };
   RETURN_IF_ERROR(crew.measure(touch, {0, 1}).status());
   for (int64_t m : s.rows)
@@ -156,16 +187,17 @@ Status measureMatmuls(const Crew &crew, bool quick, cost::ComputeRates &rates) {
   Repetitions each = repetitions(quick);
   each.seconds /= 4;
   each.least = 1;
-  constexpr double kLong = 0.02;
+  constexpr double kLong = 0.01;
   std::vector<std::vector<double>> times(rates.matmul.size());
   auto measure = [&](size_t i) -> Status {
     cost::MatmulPoint &point = rates.matmul[i];
-    ASSIGN_OR_RETURN(const Timing timing, crew.measure(
-                                              [&](std::byte *memory) {
-                                                return started(std::make_unique<MatmulWork>(
-                                                    point.m, point.n, point.k, memory, s));
-                                              },
-                                              each));
+    ASSIGN_OR_RETURN(const Timing timing,
+                     crew.measure(
+                         [&](std::byte *memory) {
+                           return started(std::make_unique<MatmulWork>(point.m, point.n, point.k,
+                                                                       memories.at(memory)));
+                         },
+                         each));
     std::vector<double> &own = times[i];
     own.push_back(timing.seconds);
     point.flopsPerSecond =
@@ -190,6 +222,24 @@ Status measureMatmuls(const Crew &crew, bool quick, cost::ComputeRates &rates) {
         RETURN_IF_ERROR(measure(i));
   for (const std::vector<double> &own : times)
     crew.addToSpread(own);
+  // How long the right side takes from elsewhere than memory depends little on its columns, and
+  // from 16 rows on little on the rows.
+  for (int64_t m : {1, 16})
+    for (size_t megabytes : s.weightMegabytes) {
+      constexpr int64_t kSize = 512;
+      const size_t bytes = megabytes * kMiB, weight = kSize * kSize * kFloat;
+      const int passes = quick ? 1 : 3;
+      ASSIGN_OR_RETURN(
+          const Timing timing,
+          crew.measure(
+              [&](std::byte *memory) {
+                return started(std::make_unique<MatmulWork>(m, kSize, kSize, memories.at(memory)),
+                               bytes);
+              },
+              {0, std::max(passes * static_cast<int>(bytes / weight), quick ? 1 : 40)}));
+      rates.weightReads.push_back(
+          {m, static_cast<int64_t>(bytes), static_cast<double>(weight) / timing.seconds});
+    }
   return {};
 }
 
@@ -199,35 +249,44 @@ Status measureInt8Matmuls(const Crew &crew, bool quick, cost::ComputeRates &rate
                                           : std::vector<int64_t>{1, 16, 64, 256},
                              columns = quick ? std::vector<int64_t>{64}
                                              : std::vector<int64_t>{128, 512, 2048};
-  // Weights that are taken in turn come from memory.
-  const size_t pool = std::min(64 * kMiB, kernelMemoryBytes(quick));
-  constexpr size_t kMostSets = 64;
+  // Weights that are taken in turn come from memory, the first ones too: each product begins where
+  // the one before has not been.
+  const size_t pool = sizes(quick).weightBytes;
+  constexpr size_t kMostSets = 4096, kFurther = 37 * kMiB;
+  struct Touch : Work {
+    Touch(std::byte *memory, size_t bytes) { std::memset(memory, 1, bytes); }
+    void run() override {}
+  };
+  Crew::Make touch = [&](std::byte *memory) -> Result<std::unique_ptr<Work>> {
+    return std::unique_ptr<Work>(std::make_unique<Touch>(memory, pool));
+  };
+  RETURN_IF_ERROR(crew.measure(touch, {0, 1}).status());
+  size_t begin = 0;
   for (int64_t m : rows)
     for (int64_t n : columns)
       for (int64_t k : columns) {
         ASSIGN_OR_RETURN(const Timing timing,
                          crew.measure(
                              [&](std::byte *memory) {
+                               Arguments a("matmul", memory + pool);
+                               a.addBytes("lhs", {m, k});
+                               a.addBytes("rhs", {n, k});
+                               a.add("lhs_scale", {m});
+                               a.add("rhs_scale", {n});
+                               a.add("out", {m, n});
+                               a.arguments.integers = {0, 1, 0};
+                               const auto bytes = static_cast<size_t>(n * k);
+                               const size_t places = pool / bytes;
                                std::vector<LibraryArguments> sets;
-                               const std::byte *begin = memory;
-                               for (size_t own = 0;
-                                    sets.empty() ||
-                                    (sets.size() < kMostSets &&
-                                     static_cast<size_t>(memory - begin) + own <= pool);) {
-                                 Arguments a("matmul", memory);
-                                 a.addBytes("lhs", {m, k});
-                                 a.addBytes("rhs", {n, k});
-                                 a.add("lhs_scale", {m});
-                                 a.add("rhs_scale", {n});
-                                 a.add("out", {m, n});
-                                 a.arguments.integers = {0, 1, 0};
-                                 own = static_cast<size_t>(a.end() - memory);
-                                 memory = a.end();
-                                 sets.push_back(std::move(a.arguments));
+                               for (size_t i = 0; i < std::min(places, kMostSets); ++i) {
+                                 a.arguments.data[a.arguments.place("rhs")] =
+                                     memory + (begin / bytes + i) % places * bytes;
+                                 sets.push_back(a.arguments);
                                }
                                return started(std::make_unique<LibraryWork>(), sets);
                              },
                              repetitions(quick)));
+        begin += kFurther;
         rates.int8Matmul.push_back({m, n, k, 2 * static_cast<double>(m * n * k) / timing.seconds});
       }
   return {};

@@ -72,6 +72,12 @@ template <typename Io> static void fields(Io &io, MemoryPoint &v) {
   io.field("copy_bytes_per_second", v.copyBytesPerSecond);
 }
 
+template <typename Io> static void fields(Io &io, WeightReadPoint &v) {
+  io.field("rows", v.rows);
+  io.field("bytes", v.bytes);
+  io.field("bytes_per_second", v.bytesPerSecond);
+}
+
 template <typename Io> static void fields(Io &io, CodecPoint &v) {
   io.field("encoding", v.encoding);
   io.field("elements", v.elements);
@@ -89,6 +95,7 @@ template <typename Io> static void fields(Io &io, ComputeRates &v) {
   io.optional("row_overlap_efficiency", v.rowOverlapEfficiency);
   io.optional("codecs", v.codecs);
   io.optional("int8_matmul", v.int8Matmul);
+  io.optional("weight_reads", v.weightReads);
 }
 
 template <typename Io> static void fields(Io &io, Overheads &v) {
@@ -432,6 +439,9 @@ Status checkCompute(const Machine &machine) {
         },
         "rows, keys, head_dim and causal"));
     RETURN_IF_ERROR(checkAscending(path + ".memory", rates.memory));
+    RETURN_IF_ERROR(checkGrid(
+        path + ".weight_reads", rates.weightReads,
+        [](const WeightReadPoint &p) { return std::tuple(p.rows, p.bytes); }, "rows and bytes"));
     std::set<std::string> operations;
     for (const OperationRate &rate : rates.rowOperations)
       if (!operations.insert(rate.operation).second)

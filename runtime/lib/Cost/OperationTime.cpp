@@ -47,13 +47,17 @@ bool is(const LibraryCall &call, const char *name) {
 
 } // namespace
 
+bool usesRows(const LibraryCall &call) {
+  for (const char *name : {"embedding", "last_token", "part", "append"})
+    if (is(call, name))
+      return true;
+  return false;
+}
+
 double bytesOf(const LibraryCall &call) {
   // These read as much as they write.
-  for (const char *name : {"embedding", "last_token", "part"})
-    if (is(call, name))
-      return 2 * bytesOf(call[call.kernel->firstOutput()]);
-  if (is(call, "append"))
-    return 2 * bytesOf(call[0]);
+  if (usesRows(call))
+    return 2 * bytesOf(call[is(call, "append") ? 0 : call.kernel->firstOutput()]);
   if (is(call, "encode"))
     return runtime::encodedShare(call) * bytesOf(call[runtime::codecRows(call)]) +
            bytesOf(call[runtime::codecPayload(call)]);
@@ -75,12 +79,50 @@ double causalPart(int64_t positions, int64_t keys, bool hasOffset) {
   return (first * (first + 1) / 2 + (p - first) * k) / (p * k);
 }
 
+namespace {
+
+/// What each core computes of a product, as the kernel shares it out (MatmulCommand.cpp).
+struct ProductShare {
+  double matrices, m, n, k;
+  double rhsBytes; ///< that it reads of right sides
+  bool isInt8;
+
+  double flops() const { return matrices * 2 * m * n * k; }
+
+  static Result<ProductShare> of(const LibraryCall &call, int64_t threads) {
+    ASSIGN_OR_RETURN(const MatmulForm form, MatmulForm::of(call));
+    ProductShare s{static_cast<double>(form.batch),
+                   static_cast<double>(form.m),
+                   static_cast<double>(form.n),
+                   static_cast<double>(form.k),
+                   0,
+                   call[0].dtype == runtime::DType::i8};
+    int64_t shares = threads;
+    if (form.batch > 1) {
+      s.matrices = share(s.matrices, threads);
+      shares = (threads + form.batch - 1) / form.batch;
+    }
+    if (shares > 1) {
+      double &shared = form.m >= shares * 16 ? s.m : s.n;
+      shared = share(shared, shares);
+    }
+    s.rhsBytes = (form.rhs.batch == 0 ? 1 : s.matrices) * s.n * s.k *
+                 static_cast<double>(runtime::byteSize(call[MatmulForm::rhsOperand].dtype));
+    return s;
+  }
+};
+
+} // namespace
+
 /// The rates of one number of busy cores, ready for interpolation.
 struct OperationTimes::Rates {
   explicit Rates(const ComputeRates &rates)
       : matmul(pointsOf(rates.matmul)), int8Matmul(pointsOf(rates.int8Matmul)),
         attention{attentionOf(rates, false), attentionOf(rates, true)}, memory(memoryOf(rates)),
-        rowOverlap(rates.rowOverlapEfficiency.value_or(1)), codecs(rates.codecs) {
+        rowOverlap(rates.rowOverlapEfficiency.value_or(1)), codecs(rates.codecs),
+        weightReads(weightReadsOf(rates)) {
+    for (const WeightReadPoint &point : rates.weightReads)
+      mostWeightBytes = std::max(mostWeightBytes, static_cast<double>(point.bytes));
     for (const OperationRate &rate : rates.rowOperations)
       rowOperations[rate.operation] = rate.elementsPerSecond;
   }
@@ -106,6 +148,13 @@ struct OperationTimes::Rates {
     return RateGrid<1>(result);
   }
 
+  static RateGrid<2> weightReadsOf(const ComputeRates &rates) {
+    std::vector<std::pair<std::array<int64_t, 2>, double>> result;
+    for (const WeightReadPoint &p : rates.weightReads)
+      result.push_back({{p.rows, p.bytes}, p.bytesPerSecond});
+    return RateGrid<2>(result);
+  }
+
   Result<double> secondsOfTraffic(double bytes, double wholeBytes) const {
     if (bytes == 0)
       return 0.0;
@@ -114,12 +163,31 @@ struct OperationTimes::Rates {
     return bytes / memory.rate({wholeBytes});
   }
 
+  Result<double> secondsOf(const ProductShare &share) const {
+    const RateGrid<3> &grid = share.isInt8 ? int8Matmul : matmul;
+    if (grid.empty())
+      return Status::error("the machine file has no rates of ",
+                           share.isInt8 ? "int8_matmul" : "matmul");
+    return share.flops() / grid.rate({share.m, share.n, share.k});
+  }
+
+  /// Of a product that takes so many seconds where its right side comes from memory.
+  double savedByCaches(const ProductShare &share, double seconds, double usedBytes) const {
+    if (weightReads.empty())
+      return 0;
+    const double read = share.rhsBytes / weightReads.rate({share.m, usedBytes}),
+                 fromMemory = share.rhsBytes / weightReads.rate({share.m, mostWeightBytes});
+    return std::max(0.0, std::min(fromMemory, seconds) - read);
+  }
+
   RateGrid<3> matmul, int8Matmul;
   RateGrid<3> attention[2]; ///< without and with a causal mask
   std::map<std::string, double> rowOperations;
   RateGrid<1> memory; ///< read and written bytes
   double rowOverlap;
   CodecRates codecs;
+  RateGrid<2> weightReads; ///< by rows and bytes
+  double mostWeightBytes = 0;
 };
 
 OperationTimes::OperationTimes(const Machine &machine, ComputeUse use)
@@ -187,26 +255,8 @@ Result<double> OperationTimes::ofLibrary(const LibraryCall &call) const {
     return onGpu(*gpu, matrix ? "matrix" : "vector", runtime::name(type), flops, bytes);
   }
   if (matmul) {
-    ASSIGN_OR_RETURN(const MatmulForm form, MatmulForm::of(call));
-    auto m = static_cast<double>(form.m), n = static_cast<double>(form.n);
-    auto batch = static_cast<double>(form.batch);
-    const auto k = static_cast<double>(form.k);
-    // As the kernel shares it out (MatmulCommand.cpp).
-    int64_t shares = threads;
-    if (form.batch > 1) {
-      batch = share(batch, threads);
-      shares = (threads + form.batch - 1) / form.batch;
-    }
-    if (shares > 1)
-      (form.m >= shares * 16 ? m : n) = share(form.m >= shares * 16 ? m : n, shares);
-    return weighted([&](const Rates &r) -> Result<double> {
-      const bool isInt8 = call[0].dtype == runtime::DType::i8;
-      const RateGrid<3> &grid = isInt8 ? r.int8Matmul : r.matmul;
-      if (grid.empty())
-        return Status::error("the machine file has no rates of ",
-                             isInt8 ? "int8_matmul" : "matmul");
-      return batch * 2 * m * n * k / grid.rate({m, n, k});
-    });
+    ASSIGN_OR_RETURN(const ProductShare share, ProductShare::of(call, threads));
+    return weighted([&](const Rates &r) { return r.secondsOf(share); });
   }
   if (attention) {
     const auto &query = call[0].shape, &key = call[1].shape;
@@ -235,6 +285,19 @@ Result<double> OperationTimes::ofLibrary(const LibraryCall &call) const {
       seconds = std::max(seconds, elementsOf(out) / rate->second);
     return seconds / static_cast<double>(threads);
   });
+}
+
+double OperationTimes::savedByCaches(const LibraryCall &call, double usedBytes) const {
+  if (gpu || !is(call, "matmul"))
+    return 0;
+  const Result<ProductShare> share = ProductShare::of(call, threads);
+  if (!share.ok())
+    return 0;
+  const Result<double> saved = weighted([&](const Rates &r) -> Result<double> {
+    ASSIGN_OR_RETURN(const double seconds, r.secondsOf(*share));
+    return r.savedByCaches(*share, seconds, usedBytes / static_cast<double>(threads));
+  });
+  return saved.ok() ? *saved - commandSeconds : 0;
 }
 
 Result<double> OperationTimes::ofCodec(const LibraryCall &call, double elements,

@@ -32,7 +32,12 @@ public:
   static double bytesOf(const program::LaunchT &launch);
   Result<double> ofKernel(const program::KernelT &kernel, const program::LaunchT &launch,
                           const Mesh &mesh) const;
+  /// Of a product whose right side comes from memory.
   Result<double> ofLibrary(const LibraryCall &call) const { return operations.ofLibrary(call); }
+  /// How much less a product takes whose right side its rank last used so many bytes ago.
+  double savedByCaches(const LibraryCall &product, double usedBytes) const {
+    return operations.savedByCaches(product, usedBytes);
+  }
   Result<double> ofCopy(const Tensor &source) const;
   /// From the arrival of the last rank to the end on this one.
   Result<double> ofCollective(const Collective &collective) const;

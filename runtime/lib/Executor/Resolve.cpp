@@ -7,11 +7,13 @@
 // absolute addresses.
 //
 //===----------------------------------------------------------------------===//
+#include "CachedWeights.h"
 #include "CommandTimes.h"
 #include "Commands.h"
 #include "NoAlias.h"
 #include "Overlap.h"
 #include "ReadInPlace.h"
+#include "braid/Base/MatmulForm.h"
 #include "braid/Base/RankSet.h"
 #include "braid/Base/StatusMacros.h"
 #include "braid/Cost/ScheduleChoice.h"
@@ -106,6 +108,8 @@ public:
       out.callsOf[root->path] = root->calls;
       RETURN_IF_ERROR(walk(root));
     }
+    if (in.times)
+      cachedWeights.shorten(out.estimates, *in.times);
     finishWaits();
     RETURN_IF_ERROR(readInPlace());
     findOverlap(out);
@@ -287,6 +291,8 @@ private:
       if (in.times) {
         estimate = in.times->ofKernel(kernel, launch, *in.mesh);
         usedBytes = CommandTimes::bytesOf(launch);
+        for (const Tensor &operand : operands)
+          cachedWeights.noteUse(operand.data, static_cast<size_t>(operand.spanBytes()));
       }
       if (!kernel.codecs.empty()) {
         ASSIGN_OR_RETURN(const std::vector<EncodedOperand> encoded,
@@ -375,8 +381,12 @@ private:
     arguments.operands.resize(library.operands.size());
     arguments.data.resize(library.operands.size());
     size_t next = 0;
+    bool readsWeights = false;
     for (size_t i : library.given(call.optional)) {
-      Tensor operand = tensor(frame, *launch.operands[next++]);
+      const fb::ViewT &view = *launch.operands[next++];
+      readsWeights |= i == MatmulForm::rhsOperand && view.space == fb::Space::argument &&
+                      frame.arguments[view.index].root;
+      Tensor operand = tensor(frame, view);
       arguments.data[i] = operand.data;
       arguments.operands[i] =
           OperandType{operand.dtype, std::move(operand.shape), std::move(operand.strides)};
@@ -394,6 +404,7 @@ private:
     if (in.times) {
       estimate = in.times->ofLibrary(arguments);
       usedBytes = cost::bytesOf(arguments);
+      cachedWeights.noteUse(arguments, queue, out.queues[queue].size(), readsWeights);
     }
     ASSIGN_OR_RETURN(command.op, resolveLibrary(arguments, {in.threads, in.queryBlock, in.matmuls,
                                                             frame.calls + "/" + command.name}));
@@ -555,6 +566,7 @@ private:
   mutable std::set<size_t> used; ///< the entry's arguments that the current command uses
   Result<double> estimate = 0.0; ///< seconds of the current command
   double usedBytes = 0;          ///< by the current command
+  CachedWeights cachedWeights;   ///< with estimates
   std::map<uint32_t, EventSource> collectives; ///< by event
   std::vector<Queue> setters;                  ///< by event
   std::map<std::string, int64_t> alike;        ///< collectives so far, by identity

@@ -204,6 +204,13 @@ TEST(MachineFile, RefusesTablesThatCannotBeInterpolated) {
                }),
                "field 'compute[0].int8_matmul' expects every combination of its m, n and k, 8 in "
                "all, got 7");
+  EXPECT_ERROR(after([](Json &j) {
+                 Json &reads = j["compute"][0]["weight_reads"] = Json::array();
+                 for (const auto &[rows, bytes] : {std::pair(1, 10), {1, 20}, {16, 10}})
+                   reads.push_back({{"rows", rows}, {"bytes", bytes}, {"bytes_per_second", 1e9}});
+               }),
+               "field 'compute[0].weight_reads' expects every combination of its rows and bytes, 4 "
+               "in all, got 3");
   EXPECT_ERROR(after([](Json &j) { j["compute"][0]["attention"].erase(0); }),
                "field 'compute[0].attention' expects every combination of its rows, keys, head_dim "
                "and causal, 4 in all, got 3");

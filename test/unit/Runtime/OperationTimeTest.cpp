@@ -117,6 +117,36 @@ TEST(OperationTime, OfAMatmulOf8BitIntegers) {
                kCommand + 2.0 * 16 * 64 * 256 / 1e10);
 }
 
+TEST(OperationTime, ProductsThatFindTheirRightSidesInCaches) {
+  Machine machine = sampleMachine();
+  const LibraryCall product = matmul(16, 64, 256);
+  EXPECT_EQ(OperationTimes(machine, {1, 1}).savedByCaches(product, 1000), 0);
+  machine.compute[0].weightReads = {
+      {1, 1000, 8e9}, {1, 100000, 4e9}, {16, 1000, 4e9}, {16, 100000, 1e9}};
+  // Without overheads, so that differences are exact.
+  machine.overheads->commandSeconds = 0;
+  const double rhs = 64 * 256 * 4, time = 2.0 * 16 * 64 * 256 / 1e10;
+  const OperationTimes times(machine, {1, 1});
+  // It takes less time than the file's products do to read as much from memory.
+  EXPECT_CLOSE(times.savedByCaches(product, 100), time - rhs / 4e9);
+  EXPECT_EQ(times.savedByCaches(product, 100000), 0);
+  EXPECT_EQ(times.savedByCaches(product, 1e9), 0);
+  for (auto &point : machine.compute[0].matmul)
+    point.flopsPerSecond = 1e9;
+  const OperationTimes slow(machine, {1, 1});
+  EXPECT_CLOSE(slow.savedByCaches(product, 1000), rhs / 1e9 - rhs / 4e9);
+  // Rates are those of 16 rows beyond them, and between sizes of the logarithm in the middle.
+  EXPECT_CLOSE(slow.savedByCaches(matmul(1000, 64, 256), 1000), rhs / 1e9 - rhs / 4e9);
+  EXPECT_CLOSE(slow.savedByCaches(matmul(1000, 64, 256), 10000), rhs / 1e9 - rhs / 2e9);
+  EXPECT_CLOSE(slow.savedByCaches(matmul(4, 64, 256), 1000),
+               rhs / std::sqrt(4e9 * 1e9) - rhs / std::sqrt(8e9 * 4e9));
+  // Two threads share columns here, and rows there. Each has its caches for itself.
+  const OperationTimes two(machine, {1, 2});
+  EXPECT_CLOSE(two.savedByCaches(product, 20000), rhs / 2 / 1e9 - rhs / 2 / 2e9);
+  EXPECT_CLOSE(two.savedByCaches(matmul(1000, 64, 256), 20000), rhs / 1e9 - rhs / 2e9);
+  EXPECT_EQ(slow.savedByCaches(attention(8, 8, 2, false), 1000), 0);
+}
+
 TEST(OperationTime, OfAMatmulBetweenMeasuredSizes) {
   const OperationTimes times(sampleMachine(), {1, 1});
   // In the middle of 16 and 64 by their logarithms, 1e10 and 4e10 meet at 2e10.

@@ -56,6 +56,7 @@ Json predictionOf(ProgramBuilder b, const Machine &machine) {
   EXPECT_OK(session);
   if (!session.ok())
     return {};
+  EXPECT_OK((*session)->loadWeights(*WeightSource::random(1)));
   for (int i = 0; i < 2; ++i)
     EXPECT_OK((*session)->run());
   return Json::parse((*session)->report())["prediction"];
@@ -202,6 +203,37 @@ TEST(Prediction, OfCallsOperationsAndCollectives) {
   EXPECT_EQ(prediction["operations"][0]["identity"], "matmul up");
   EXPECT_CLOSE(prediction["operations"][0]["predicted_s"], productSeconds());
   EXPECT_TRUE(prediction["median_error_of_calls"].is_number());
+}
+
+/// A run follows one like it, which has used as much memory since it last used a product's weights;
+/// what a run computes itself has just been used.
+TEST(Prediction, ProductsFindInCachesWhatARunDoesNotDisplace) {
+  ProgramBuilder b({{"tp", 1}});
+  b.parameter("w", {256, 256}); // 256 KiB
+  auto main = b.procedure("main", 1, 1 << 20, 0, 0);
+  // The same input, and two results that lie one over the other: 64 KiB and 96 KiB.
+  main.matmul("weights", local(0, f32, {64, 256}), argument(0, f32, {256, 256}), nullptr,
+              local(65536, f32, {64, 256}));
+  main.matmul("computed", local(0, f32, {64, 256}), local(524288, f32, {128, 256}), nullptr,
+              local(98304, f32, {64, 128}));
+  Machine machine = braid::cost::testing::sampleMachine();
+  for (auto &rates : machine.compute)
+    for (auto &point : rates.matmul)
+      point.flopsPerSecond = 1e9;
+  const double used = (256 + 64 + 64 + 128) * 1024;
+  const auto ofWeights = 2.0 * 64 * 256 * 256 / 1e9, ofComputed = 2.0 * 64 * 256 * 128 / 1e9;
+  auto expect = [&](double weights, double computed) {
+    const Json operations = predictionOf(b, machine)["operations"];
+    ASSERT_EQ(operations.size(), 2u);
+    EXPECT_EQ(operations[0]["identity"], "matmul weights");
+    EXPECT_CLOSE(operations[0]["predicted_s"], 1e-6 + weights);
+    EXPECT_EQ(operations[1]["identity"], "matmul computed");
+    EXPECT_CLOSE(operations[1]["predicted_s"], 1e-6 + computed);
+  };
+  expect(ofWeights, ofComputed);
+  for (auto &rates : machine.compute)
+    rates.weightReads = {{16, 1024, 1e10}, {16, int64_t(used), 2e9}, {16, 1 << 30, 1e9}};
+  expect(ofWeights - 262144 / 1e9 + 262144 / 2e9, ofComputed - 131072 / 1e9 + 131072 / 1e10);
 }
 
 TEST(Prediction, ComputationAndCommunicationSlowEachOther) {

@@ -35,7 +35,7 @@ struct Processor {
   std::vector<CpuCache> caches; ///< of data
 };
 
-/// A product [m, k] x [k, n] whose right side comes from memory.
+/// A product [m, k] x [k, n] whose right side comes from memory, and the left one from a cache.
 struct MatmulPoint {
   int64_t m = 0, n = 0, k = 0;
   double flopsPerSecond = 0;
@@ -60,6 +60,13 @@ struct MemoryPoint {
   int64_t bytes = 0;
   double readBytesPerSecond = 0, writeBytesPerSecond = 0;
   double copyBytesPerSecond = 0; ///< read and written together
+};
+
+/// Products whose right sides, of f32, are taken in turn from so many bytes.
+struct WeightReadPoint {
+  int64_t rows = 0; ///< of the left side
+  int64_t bytes = 0;
+  double bytesPerSecond = 0; ///< of right sides
 };
 
 /// The library kernels encode, decode and decode_sum of an encoding, for a tensor of f32. Elements
@@ -87,6 +94,9 @@ struct ComputeRates {
   std::vector<CodecPoint> codecs;
   /// Of 8-bit integers with scales of rows and columns. Every combination of its sizes.
   std::vector<MatmulPoint> int8Matmul;
+  /// Every combination of rows and bytes, the most bytes from memory; empty: right sides are taken
+  /// to come from there.
+  std::vector<WeightReadPoint> weightReads;
 };
 
 /// What the executor spends besides computing and moving bytes.
