@@ -91,40 +91,47 @@ def failures(ranks_of, case, ranks, limit=30, **options):
     return c10d_cases.run(ranks_of, case, ranks, limit=limit, **options)
 
 
-def test_sizes_differ(ranks_of):
-    for (text, seconds), (later, _) in failures(ranks_of, "sizes_differ", 2):
+@pytest.fixture(params=["one host", "links of tcp"])
+def differences(request, ranks_of):
+    """What ranks say that call different collectives, by case and number of ranks: on one host, and over links as between hosts."""
+    environment = {} if request.param == "one host" else {"UCX_TLS": "tcp"}
+    return lambda case, ranks: failures(ranks_of, case, ranks, environment=environment)
+
+
+def test_sizes_differ(differences):
+    for (text, seconds), (later, _) in differences("sizes_differ", 2):
         assert re.search(f"collective 1 of the group '.*': {rank('[01]')} runs all_reduce \\(sum, [89] f32\\), {rank('[01]')} runs "
                          r"all_reduce \(sum, [89] f32\)", text), text
         assert "8 f32" in text and "9 f32" in text
         assert seconds < 5 and later != "none"
 
 
-def test_types_differ(ranks_of):
-    for text, seconds in failures(ranks_of, "types_differ", 2):
+def test_types_differ(differences):
+    for text, seconds in differences("types_differ", 2):
         assert "all_gather (2 i32)" in text and "all_gather (2 f32)" in text, text
         assert seconds < 5
 
 
-def test_orders_differ(ranks_of):
-    for text, seconds in failures(ranks_of, "orders_differ", 3):
+def test_orders_differ(differences):
+    for text, seconds in differences("orders_differ", 3):
         assert "all_reduce (sum, 8 f32)" in text and "broadcast (from 0, 8 f32)" in text, text
         assert re.search(rank("[012]"), text) and seconds < 5
 
 
-def test_roots_differ(ranks_of):
-    for text, seconds in failures(ranks_of, "roots_differ", 2):
+def test_roots_differ(differences):
+    for text, seconds in differences("roots_differ", 2):
         assert re.search(f"{rank('[01]')} and {rank('[01]')} ran different collectives among the first 128|broadcast.*broadcast", text), text
         assert seconds < 10
 
 
-def test_splits_differ(ranks_of):
-    texts = [text for text, _ in failures(ranks_of, "splits_differ", 2)]
+def test_splits_differ(differences):
+    texts = [text for text, _ in differences("splits_differ", 2)]
     assert re.search(f"all_to_all \\(f32\\), collective 1 of the group '.*': {rank(1)} sent 8 bytes where rank 0 expects 12", texts[0]), texts
     assert re.search(f"{rank(0)} has ended the group", texts[1]), texts
 
 
-def test_message_sizes_differ(ranks_of):
-    sender, receiver = failures(ranks_of, "message_sizes_differ", 2)
+def test_message_sizes_differ(differences):
+    sender, receiver = differences("message_sizes_differ", 2)
     assert re.search(f"recv \\(16 bytes, tag 2\\) from {rank(0)} in the group '.*': {rank(0)} sent 12 bytes where rank 1 expects 16",
                      receiver[0]), receiver
 
