@@ -353,7 +353,8 @@ int64_t largestCacheBytes() {
 /// before, over those that have not. That memory comes from beyond the caches, as the weights of a
 /// model do: what stays in them evicts less. As much of it as a core has of the caches is used
 /// behind the copy, as the product does that writes the input of a model's collective. Ranks meet
-/// between, so that none sleeps when the other comes.
+/// before that, so that none sleeps when the other comes, and the caches have lost the commands of
+/// collectives, too.
 struct ColdProbes {
   /// The first without other memory; each of the same sizes.
   std::vector<std::vector<Probe>> programs;
@@ -370,8 +371,7 @@ struct ColdProbes {
     const int64_t beyond =
         2 * std::max(2 * shared, std::min(largestCacheBytes(), int64_t(256) << 20));
     std::vector<int64_t> sizes; // of the output
-    for (int64_t bytes = quick ? 1 << 10 : 14 << 10; bytes <= (quick ? 4 << 10 : 7 << 20);
-         bytes *= 4)
+    for (int64_t bytes = quick ? 1 << 10 : 896; bytes <= (quick ? 4 << 10 : 7 << 20); bytes *= 4)
       sizes.push_back(bytes);
     // In turn, as a host has times in which all takes longer.
     for (int64_t between : {int64_t(0), own, 4 * own, shared, 2 * shared}) {
@@ -396,11 +396,11 @@ struct ColdProbes {
       const int64_t behind = std::min(own, probe.between);
       use(writer, probe.between - behind);
       writeInput(writer, probe);
-      use(writer, behind);
       const auto meeting = 3 * input;
       writer.wait(writer.start(CollectiveKind::allReduce, "meet " + one,
                                writer.symmetric(meeting, {16}),
                                writer.symmetric(meeting + 4096, {16})));
+      use(writer, behind);
       startAndWait(writer, probe, one);
     };
     if (!quick) {

@@ -191,7 +191,8 @@ double coldSeconds(const ScheduleRequest &request, const Network &network, doubl
     bytes += value.inPlace ? 0 : static_cast<double>(value.partBytes * request.outputParts());
   std::vector<std::pair<double, double>> points;
   for (const auto &[between, seconds] : network.cold)
-    points.emplace_back(between, secondsAt(seconds, std::min(bytes, seconds.back().first)));
+    points.emplace_back(between, secondsAt(seconds, std::clamp(bytes, seconds.front().first,
+                                                               seconds.back().first)));
   return points.empty() ? 0 : secondsAt(points, std::min(betweenBytes, points.back().first));
 }
 

@@ -245,10 +245,12 @@ TEST(ScheduleTime, TakesLongerWhereMemoryIsCold) {
   EXPECT_DOUBLE_EQ(longer(100, 500), 0.5e-6);
   EXPECT_DOUBLE_EQ(longer(100, 50500), 3e-6);
   EXPECT_DOUBLE_EQ(longer(550 / 50 * 50, 1000), 2e-6);
-  // Beyond the table as long as at its end.
+  // Beyond the table as long as at its end, and before it as at its begin.
   EXPECT_DOUBLE_EQ(longer(1 << 20, 1e9), 1e-5);
+  EXPECT_DOUBLE_EQ(longer(4, 1000), 1e-6);
   EXPECT_EQ(longer(1000, 0), 0);
-  EXPECT_EQ(longer(1000, 1e9, true), 0);
+  // What is in place was just written; what else the collective needs is as cold.
+  EXPECT_DOUBLE_EQ(longer(1000, 1e9, true), 5e-6);
   EXPECT_EQ(coldSeconds(request(CollectiveKind::allReduce, ScheduleAlgorithm::direct, 2, 100),
                         *networkOf(sampleMachine(), "threads", 2), 1e9),
             0);
