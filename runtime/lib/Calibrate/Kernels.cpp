@@ -87,6 +87,9 @@ public:
 
 class MatmulWork : public Work {
 public:
+  MatmulWork(int64_t m, int64_t n, int64_t k, MatmulMemory &memory)
+      : shape{m, n, k, k, k, n, false, false, true, false}, memory(memory) {}
+
   /// Takes weights from the first bytes of the memory only.
   Status start(size_t weightBytes) {
     memory.weights = {memory.weights.begin, weightBytes / kFloat};
@@ -99,9 +102,6 @@ public:
     }
     return {};
   }
-  MatmulWork(int64_t m, int64_t n, int64_t k, MatmulMemory &memory)
-      : shape{m, n, k, k, k, n, false, false, true, false}, memory(memory) {}
-
   Status start() {
     ASSIGN_OR_RETURN(matmul, cache.get(shape));
     return {};
@@ -164,7 +164,7 @@ size_t kernelMemoryBytes(bool quick) {
 Status measureMatmuls(const Crew &crew, bool quick, cost::ComputeRates &rates) {
   const Sizes &s = sizes(quick);
   const size_t floats = kernelMemoryBytes(quick) / kFloat;
-  std::map<std::byte *, MatmulMemory> memories; // of the members, who do not change it
+  std::map<std::byte *, MatmulMemory> memories; // of each member
   std::mutex mutex;
   Crew::Make touch = [&](std::byte *memory) -> Result<std::unique_ptr<Work>> {
     fill(reinterpret_cast<float *>(memory), floats);

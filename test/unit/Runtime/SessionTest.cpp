@@ -219,14 +219,19 @@ TEST(Session, ThreadsArePinnedToCores) {
   EXPECT_EQ(allowedCores(), cores) << "the caller's thread stays where it was";
 }
 
-/// Large memory uses huge pages where the system has them on request, and the report says so.
-TEST(Session, LargeMemoryIsInHugePages) {
+/// Whether the system gives huge pages on request.
+static bool hasHugePages() {
   std::ifstream file("/sys/kernel/mm/transparent_hugepage/enabled");
   std::string setting;
   std::getline(file, setting);
-  if (setting.find("[madvise]") == std::string::npos &&
-      setting.find("[always]") == std::string::npos)
-    GTEST_SKIP() << "the system has no huge pages for who asks: " << setting;
+  return setting.find("[madvise]") != std::string::npos ||
+         setting.find("[always]") != std::string::npos;
+}
+
+/// Large memory uses huge pages where the system has them on request, and the report says so.
+TEST(Session, LargeMemoryIsInHugePages) {
+  if (!hasHugePages())
+    GTEST_SKIP() << "the system gives no huge pages on request";
   ProgramBuilder b({{"tp", 2}});
   b.parameter("w", {4096, 4096});
   b.procedure("main", 1, uint64_t(32) << 20, 0, 0);
@@ -242,12 +247,8 @@ TEST(Session, LargeMemoryIsInHugePages) {
 
 /// Parameters that do not fill a huge page lie side by side.
 TEST(Session, SmallParametersAreInHugePages) {
-  std::ifstream file("/sys/kernel/mm/transparent_hugepage/enabled");
-  std::string setting;
-  std::getline(file, setting);
-  if (setting.find("[madvise]") == std::string::npos &&
-      setting.find("[always]") == std::string::npos)
-    GTEST_SKIP() << "the system has no huge pages for who asks: " << setting;
+  if (!hasHugePages())
+    GTEST_SKIP() << "the system gives no huge pages on request";
   ProgramBuilder b({{"tp", 1}});
   for (int i = 0; i < 32; ++i)
     b.parameter("w" + std::to_string(i), {512, 256}); // half a MiB
