@@ -85,8 +85,8 @@ runtime::ScheduleRequest readInPlace(runtime::ScheduleRequest request);
 
 /// How much longer the collective takes on each rank, if the ranks have used so many other bytes
 /// since they last used what they write; of one host. Between the measured figures it is linear in
-/// both. Less bytes than were measured take as long as the least, values in place too: the commands
-/// of a collective and its flags are no longer in caches either.
+/// both. Fewer bytes than were measured take as long as the least, values in place too: the
+/// commands of a collective and its flags are no longer in caches either.
 double coldSeconds(const runtime::ScheduleRequest &request, const Network &network,
                    double betweenBytes);
 
