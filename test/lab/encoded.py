@@ -104,7 +104,7 @@ def print_table(title, rows, rate):
 
 def gloo_figures(lab, size, repeat, seconds):
     ranks = lab.shape.hosts
-    [(median, share)] = measure(Gloo(), [f"all_reduce:{size}:{repeat}"],
+    [(median, share)] = measure(Gloo(), [f"all_reduce:{size}:{repeat}:1"],
                                 lambda words: Gloo().on_hosts(lab, 1, words, seconds)).values()
     return {"median_s": median, "processor_share": share, "sent_bytes": 2 * (ranks - 1) * size // ranks}
 

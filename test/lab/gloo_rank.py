@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A rank of the table's rows for PyTorch with Gloo: gloo_rank.py OPERATION:BYTES:REPEAT... with torchrun's variables.
-Prints a line of JSON for each case: the median of REPEAT calls, and the share of a processor that they took."""
+"""A rank of the table's rows for PyTorch with Gloo: gloo_rank.py OPERATION:BYTES:RUNS:CALLS... with torchrun's variables.
+Prints a line of JSON for each case: the median over RUNS of the mean of CALLS, one after another, and the share of a processor that
+they took."""
 import json
 import sys
 import time
@@ -15,7 +16,8 @@ def main():
     dist.init_process_group("gloo")
     rank, size = dist.get_rank(), dist.get_world_size()
     for case in sys.argv[1:]:
-        operation, count, repeat = case.split(":")[0], int(case.split(":")[1]) // 4, int(case.split(":")[2])
+        operation, count = case.split(":")[0], int(case.split(":")[1]) // 4
+        runs, calls = map(int, case.split(":")[2:])
         whole, part = torch.empty(count), torch.empty(count // size)
         call, result, expected = {
             "all_reduce": (lambda: dist.all_reduce(whole), whole, size * (size + 1) / 2),
@@ -31,13 +33,14 @@ def main():
         whole.fill_(1e-30)
         times = []
         begin, processor = time.perf_counter(), time.process_time()
-        for _ in range(repeat):
-            call()
+        for _ in range(runs):
+            for _ in range(calls):
+                call()
             end = time.perf_counter()
             times.append(end - begin)
             begin = end
         processor = time.process_time() - processor
-        print(json.dumps({"case": case, "rank": rank, "median_s": sorted(times)[repeat // 2],
+        print(json.dumps({"case": case, "rank": rank, "median_s": sorted(times)[runs // 2] / calls,
                           "processor_share": processor / sum(times)}), flush=True)
     dist.barrier()
     dist.destroy_process_group()

@@ -3,10 +3,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// A rank of the table's rows for MPI: mpi_rank OPERATION:BYTES:REPEAT...
-// Prints a line of JSON for each case: the median of REPEAT calls, and the share of a processor
-that
-// they took.
+// A rank of the table's rows for MPI: mpi_rank OPERATION:BYTES:RUNS:CALLS...
+// Prints a line of JSON for each case: the median over RUNS of the mean of CALLS, one after
+// another, and the share of a processor that they took.
 //
 //===----------------------------------------------------------------------===*/
 #include <mpi.h>
@@ -57,8 +56,8 @@ int main(int argc, char **argv) {
   for (int i = 1; i < argc; ++i) {
     char name[32] = "";
     long bytes = 0;
-    int repeat = 0;
-    if (sscanf(argv[i], "%31[a-z_]:%ld:%d", name, &bytes, &repeat) != 3)
+    int runs = 0, calls = 0;
+    if (sscanf(argv[i], "%31[a-z_]:%ld:%d:%d", name, &bytes, &runs, &calls) != 4)
       MPI_Abort(MPI_COMM_WORLD, 1);
     const char operation = strcmp(name, "all_reduce") == 0   ? 'r'
                            : strcmp(name, "all_gather") == 0 ? 'g'
@@ -66,26 +65,27 @@ int main(int argc, char **argv) {
     const int count = (int)(bytes / 4);
     whole = malloc((size_t)bytes);
     part = malloc((size_t)bytes);
-    double *times = malloc((size_t)repeat * sizeof(double));
+    double *times = malloc((size_t)runs * sizeof(double));
     fill((float)(rank + 1), count);
     call(operation, count);
     check(operation, count, argv[i]);
     fill(1e-30f, count);
     double begin = MPI_Wtime();
     const clock_t processor = clock();
-    for (int k = 0; k < repeat; ++k) {
-      call(operation, count);
+    for (int k = 0; k < runs; ++k) {
+      for (int j = 0; j < calls; ++j)
+        call(operation, count);
       const double end = MPI_Wtime();
       times[k] = end - begin;
       begin = end;
     }
     const double used = (double)(clock() - processor) / CLOCKS_PER_SEC;
     double total = 0;
-    for (int k = 0; k < repeat; ++k)
+    for (int k = 0; k < runs; ++k)
       total += times[k];
-    qsort(times, (size_t)repeat, sizeof(double), compare);
+    qsort(times, (size_t)runs, sizeof(double), compare);
     printf("{\"case\": \"%s\", \"rank\": %d, \"median_s\": %.9f, \"processor_share\": %.6f}\n",
-           argv[i], rank, times[repeat / 2], used / total);
+           argv[i], rank, times[runs / 2] / calls, used / total);
     fflush(stdout);
     free(whole);
     free(part);

@@ -22,7 +22,8 @@ class PeerFailed(Exception):
 
 
 class Runner:
-    """`words` of a case: OPERATION:BYTES:REPEAT."""
+    """`words` of a case: OPERATION:BYTES:RUNS:CALLS. A time is that of a call: the mean of the calls of a run, which follow one
+    another, in the run of median time. Single calls say less: those of a chain that a link holds up wait in turns."""
     name, short = "", ""
 
     def unavailable(self):
@@ -122,10 +123,9 @@ class OpenMpi(Runner):
 
 
 class Braid(Runner):
-    """A program of collectives, one after another, that `braid compile` compiles and braid-run executes. A time is that of a
-    collective in the report, in the run of median time."""
+    """A program of collectives, one after another, that `braid compile` compiles and braid-run executes. The report
+    has the times of its collectives in the run of median time."""
     name, short = "Braid", "braid"
-    most_bytes, most_calls = 64 << 20, 16  # of a run
 
     def unavailable(self):
         for tool in "braid", "braid-run":
@@ -146,8 +146,7 @@ class Braid(Runner):
     def run(self, words, ranks, limit, start):
         lines = []
         for word in words:
-            operation, size, repeat = word.split(":")[0], int(word.split(":")[1]), int(word.split(":")[2])
-            calls = max(1, min(self.most_calls, self.most_bytes // size))
+            operation, (size, runs, calls) = word.split(":")[0], map(int, word.split(":")[1:])
             with tempfile.TemporaryDirectory() as name:
                 folder = pathlib.Path(name)
                 text, given, expected = collectives(operation, size // 4, ranks, calls)
@@ -158,14 +157,14 @@ class Braid(Runner):
                                        stdin=subprocess.DEVNULL, **PIPES)], limit, "braid compile")
                 inputs = [option for call in range(calls) for option in ("--input", f"x{call}={folder / 'x.npy'}")]
                 wait([start([BIN / "braid-run", folder / "program.braid", *inputs, "--check", folder / "y0.npy", "--tolerance", 0,
-                             "--warmup", 1, "--repeat", max(3, -(-repeat // calls)), "--report", folder / "report.json",
+                             "--warmup", 1, "--repeat", runs, "--report", folder / "report.json",
                              "--time-limit", int(limit)])], limit, self.name)
                 report = json.loads((folder / "report.json").read_text())
             of_runs = report["median_run_s"] * report["runs"]
             # Ranks on shm are other processes.
             share = report["processor_s"] / of_runs if report["transport"] == "ucx" else None
             lines.append(json.dumps({"case": word, "rank": report["comm_of_rank"], "processor_share": share, "median_s":
-                                     statistics.median(call["comm_s"] for call in report["collectives"])}))
+                                     statistics.mean(call["comm_s"] for call in report["collectives"])}))
         return lines
 
 

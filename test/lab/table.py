@@ -17,6 +17,7 @@ from peers import RUNNERS, PeerFailed, measure
 
 OPERATIONS = {"all_reduce": 2, "all_gather": 1, "reduce_scatter": 1}  # times (n - 1) / n of the bytes leave each rank
 BUDGET_S = 1.0  # for the measured calls of a case
+RUN_BYTES, RUN_CALLS = 16 << 20, 16  # at most, but for one call
 
 
 def size_bytes(text):
@@ -45,15 +46,16 @@ def wire_seconds(operation, size, hosts, rate):
 
 
 def cases(arguments, hosts, rate):
-    """OPERATION:BYTES:REPEAT, and how long all of them take at least."""
+    """OPERATION:BYTES:RUNS:CALLS, and how long all of them take at least."""
     words, total = [], 0.0
     for operation in arguments.operations:
         for size in arguments.sizes:
             # Memory moves at some GB/s.
             estimate = max(2e-4, wire_seconds(operation, size, hosts, rate) if rate else size / 2e9)
-            repeat = int(min(max(BUDGET_S / estimate, 3), 400))
-            words.append(f"{operation}:{size}:{repeat}")
-            total += (repeat + 1) * estimate
+            calls = max(1, min(RUN_CALLS, RUN_BYTES // size))
+            runs = min(max(round(BUDGET_S / estimate / calls), 3), 400 // calls)
+            words.append(f"{operation}:{size}:{runs}:{calls}")
+            total += (runs + 1) * calls * estimate
     return words, total
 
 
