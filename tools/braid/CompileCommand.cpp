@@ -15,6 +15,7 @@
 #include "braid/Runtime/Safetensors.h"
 #include "braid/Target/CPU/CPUTarget.h"
 #include "braid/Target/CUDA/CUDATarget.h"
+#include "braid/Transforms/TablePasses.h"
 
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/Remarks.h"
@@ -92,6 +93,9 @@ std::string readMachine(const CompileArgs &args, bool forCUDA, CompileOptions &o
                      std::string(" expects --machine, whose times say where encodings are faster");
   if (args.quantize.empty() && args.budget.bound.empty())
     return "--machine expects --quantize or --quantize-budget: it says where encodings are faster";
+  if (args.quantize == kEncodingTable)
+    return "--machine says where encodings are faster, and '--quantize table' leaves the choice to "
+           "the run (`braid run --encodings`): leave one of them out";
   options.machine = args.machine == "host" ? cost::defaultMachinePath() : args.machine;
   if (options.machine.empty())
     return "--machine host: no folder for caches is known";

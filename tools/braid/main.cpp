@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 #include "Commands.h"
 #include "braid/Runtime/Version.h"
+#include "runtime/lib/Tool/OptionChecks.h"
 
 #include <CLI/CLI.hpp>
 
@@ -17,11 +18,6 @@
 using namespace braid::tool;
 
 namespace {
-
-/// A script whose variable is not set would compile something else than it says.
-std::string isGiven(const std::string &text) {
-  return text.empty() ? "expects a value, got an empty one" : "";
-}
 
 void addImport(CLI::App &app, ImportArgs &args, int &status) {
   CLI::App *cmd = app.add_subcommand("import", "read a Hugging Face model into an nn module");

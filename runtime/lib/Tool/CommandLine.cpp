@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 #include "CommandLine.h"
+#include "OptionChecks.h"
 #include "braid/Cost/Machine.h"
 #include "braid/Runtime/Version.h"
 
@@ -13,6 +14,9 @@
 #include <iostream>
 
 namespace braid::runtime {
+
+using tool::isGiven;
+using tool::isNotNegative;
 
 namespace {
 
@@ -56,17 +60,6 @@ Status openMachine(const std::string &given, RunOptions &options) {
   options.world.machine = std::make_shared<const cost::Machine>(std::move(*machine));
   options.machine = path;
   return {};
-}
-
-/// For unsigned numbers: a negative one would wrap around.
-std::string isNotNegative(const std::string &text) {
-  return text.rfind('-', 0) == 0 ? "expects a whole number of at least 0, got " + text
-                                 : std::string();
-}
-
-/// A script whose variable is not set would run something else than it says.
-std::string isGiven(const std::string &text) {
-  return text.empty() ? "expects a value, got an empty one" : "";
 }
 
 const char *const kBraidRunExamples = R"(Examples:
