@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import c10d_cases
+import c10d_ranks
 import models
 from braidtest import BUILD, ROOT
 
@@ -37,7 +38,7 @@ HOST = r"rank {} \([^)]+\)"
 
 @pytest.fixture(scope="module")
 def ranks_of():
-    return c10d_cases.start_server(PACKAGE)
+    return c10d_ranks.start_server(PACKAGE)
 
 
 def rank(number):
@@ -46,34 +47,34 @@ def rank(number):
 
 @pytest.mark.parametrize("ranks", [1, 2, 3, 4])
 def test_reductions(ranks_of, ranks):
-    counts = c10d_cases.run(ranks_of, "reductions", ranks, within=120)
+    counts = c10d_ranks.run(ranks_of, "reductions", ranks, within=120)
     # 4 floating types of 5 operations and 4 integers of 7.
     assert counts == [4 * len(c10d_cases.SIZES) * (4 * 5 + 4 * 7)] * ranks
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 3, 4])
 def test_copies(ranks_of, ranks):
-    counts = c10d_cases.run(ranks_of, "copies", ranks, within=120)
+    counts = c10d_ranks.run(ranks_of, "copies", ranks, within=120)
     assert counts == [9 * len(c10d_cases.SIZES) * len(c10d_cases.COPIED)] * ranks
 
 
 @pytest.mark.parametrize("case, ranks", [("shapes", 3), ("coalesced", 3), ("asynchronous", 4), ("tags", 3), ("groups", 4), ("ahead", 2),
                                          ("refusals", 2), ("last_words", 2)])
 def test_case(ranks_of, case, ranks):
-    c10d_cases.run(ranks_of, case, ranks)
+    c10d_ranks.run(ranks_of, case, ranks)
 
 
 def test_again(ranks_of):
-    c10d_cases.run(ranks_of, "again", 2, "PATH")
+    c10d_ranks.run(ranks_of, "again", 2, "PATH")
 
 
 def test_dropped_in_a_callback(ranks_of):
-    c10d_cases.run(ranks_of, "dropped", 2, "PATH")
+    c10d_ranks.run(ranks_of, "dropped", 2, "PATH")
 
 
 @pytest.mark.parametrize("ranks", [2, 4])
 def test_gloo_gives_the_same(ranks_of, ranks):
-    different = c10d_cases.run(ranks_of, "gloo_results", ranks)
+    different = c10d_ranks.run(ranks_of, "gloo_results", ranks)
     # Of four ranks Gloo adds in another order.
     assert ranks > 2 or different == [0, 0]
 
@@ -81,14 +82,14 @@ def test_gloo_gives_the_same(ranks_of, ranks):
 def test_over_tcp(ranks_of):
     """As between hosts."""
     environment = {"UCX_TLS": "tcp"}
-    c10d_cases.run(ranks_of, "asynchronous", 3, environment=environment)
-    c10d_cases.run(ranks_of, "shapes", 2, environment=environment)
+    c10d_ranks.run(ranks_of, "asynchronous", 3, environment=environment)
+    c10d_ranks.run(ranks_of, "shapes", 2, environment=environment)
 
 
 # ---- Faults: all ranks say which rank, and end soon.
 
 def failures(ranks_of, case, ranks, limit=30, **options):
-    return c10d_cases.run(ranks_of, case, ranks, limit=limit, **options)
+    return c10d_ranks.run(ranks_of, case, ranks, limit=limit, **options)
 
 
 @pytest.fixture(params=["one host", "links of tcp"])
@@ -151,7 +152,7 @@ def test_time_limit_of_a_receive(ranks_of):
 
 
 def test_wait_with_a_limit(ranks_of):
-    assert "100 ms for all_reduce (sum, 4 f32), which goes on" in c10d_cases.run(ranks_of, "one_wait_times_out", 2)[0]
+    assert "100 ms for all_reduce (sum, 4 f32), which goes on" in c10d_ranks.run(ranks_of, "one_wait_times_out", 2)[0]
 
 
 def test_rank_leaves(ranks_of):
@@ -183,18 +184,18 @@ def test_abort(ranks_of):
 
 
 def test_rank_does_not_come(ranks_of):
-    results = c10d_cases.outcomes(ranks_of, "secrets", 2, limit=2, of_rank={1: {"UCX_TLS": "nothing"}})
+    results = c10d_ranks.outcomes(ranks_of, "secrets", 2, limit=2, of_rank={1: {"UCX_TLS": "nothing"}})
     assert "these ranks of 2 have not come to the store within 2000 ms: 1" in results[0][1], results
     assert "UCX cannot use this host's networks" in results[1][1], results
 
 
 def test_secret(ranks_of):
     secret = {"BRAID_JOB_SECRET": "a secret of the job"}
-    assert c10d_cases.run(ranks_of, "secrets", 2, environment=secret) == [2, 2]
-    results = c10d_cases.outcomes(ranks_of, "secrets", 2, limit=3, environment=secret, of_rank={1: {"BRAID_JOB_SECRET": "quite another one"}})
+    assert c10d_ranks.run(ranks_of, "secrets", 2, environment=secret) == [2, 2]
+    results = c10d_ranks.outcomes(ranks_of, "secrets", 2, limit=3, environment=secret, of_rank={1: {"BRAID_JOB_SECRET": "quite another one"}})
     for other, result in zip((1, 0), results):
         assert f"the introduction of rank {other} of the group" in result[1] and "is not of a process with this job's secret" in result[1]
-    short = c10d_cases.outcomes(ranks_of, "secrets", 1, environment={"BRAID_JOB_SECRET": "short"})
+    short = c10d_ranks.outcomes(ranks_of, "secrets", 1, environment={"BRAID_JOB_SECRET": "short"})
     assert "BRAID_JOB_SECRET: a job secret expects 16 to 4096 bytes, got 5" in short[0][1]
 
 
@@ -203,7 +204,7 @@ def test_secret(ranks_of):
 @pytest.mark.parametrize("ranks", [2, 4])
 def test_training(ranks_of, ranks):
     """With two ranks, losses and parameters have the bits that Gloo gives; with four, sums are in another order."""
-    ours, theirs = (c10d_cases.run(ranks_of, "train", ranks, backend=backend) for backend in ("braid", "gloo"))
+    ours, theirs = (c10d_ranks.run(ranks_of, "train", ranks, backend=backend) for backend in ("braid", "gloo"))
     assert ours[0][0][-1] < 0.8 * ours[0][0][0], ours[0][0]
     assert all(result == ours[0] for result in ours)
     if ranks == 2:
@@ -217,9 +218,9 @@ def test_secret_in_a_file(ranks_of, tmp_path):
     file = tmp_path / "secret"
     file.write_text("a secret of the job\n")
     file.chmod(0o600)
-    assert c10d_cases.run(ranks_of, "secrets", 2, environment={"BRAID_JOB_SECRET_FILE": str(file)}) == [2, 2]
+    assert c10d_ranks.run(ranks_of, "secrets", 2, environment={"BRAID_JOB_SECRET_FILE": str(file)}) == [2, 2]
     file.chmod(0o644)
-    result, = c10d_cases.outcomes(ranks_of, "secrets", 1, environment={"BRAID_JOB_SECRET_FILE": str(file)})
+    result, = c10d_ranks.outcomes(ranks_of, "secrets", 1, environment={"BRAID_JOB_SECRET_FILE": str(file)})
     assert "expects to be a file that only its owner can use" in result[1]
 
 
