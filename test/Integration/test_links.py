@@ -104,6 +104,11 @@ def test_calibration_finds_what_links_have(rate, tmp_path):
     assert 0 < link["latency_seconds"] <= link["exchange_seconds"] < 0.01
     assert link["processor_bytes_per_second"] > payload
     assert 1 <= link["compute_slowdown"] < 20 and 1 <= link["communication_slowdown"] < 20, done.stdout
+    # Behind other work, an exchange takes at most as long as it takes to wake a host that has a part of a core.
+    cold = link["cold"]
+    assert [point["between_bytes"] for point in cold] == [1 << 19, 1 << 21, 1 << 23, 1 << 26]
+    assert sorted(cold, key=lambda point: point["seconds"]) == cold, done.stdout
+    assert all(0 <= point["seconds"] < 0.05 for point in cold), done.stdout
     seconds = [message["seconds"] for message in link["messages"]]
     assert seconds == sorted(seconds)
     largest = link["messages"][-1]

@@ -19,6 +19,7 @@
 #include "runtime/lib/Sync/Counter.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstring>
@@ -39,7 +40,12 @@ constexpr size_t kChunk = size_t(256) << 10;
 constexpr size_t kLargest = size_t(64) << 20;
 /// Of messages by size, those up to kShort take less than the system needs to move a process.
 constexpr size_t kShortest = size_t(1) << 10, kShort = size_t(64) << 10;
-constexpr int kExchanges = 200;
+constexpr int kExchanges = 200, kRounds = 20;
+constexpr size_t kExchanged = 8; ///< bytes, which no link holds up
+/// Bytes that a rank uses between exchanges: what the caches of a core have, what they have not,
+/// and what no cache has.
+constexpr int64_t kBetween[] = {int64_t(1) << 19, int64_t(1) << 21, int64_t(1) << 23,
+                                int64_t(1) << 26};
 
 /// What all ranks do next.
 struct Order {
@@ -51,11 +57,13 @@ struct Order {
     toAll,
     copies,         ///< memory, without a message
     bothWaysBeside, ///< bothWays while memory is copied
+    rounds,         ///< memory is copied, then messages go both ways, again and again
     end
   } what = end;
   uint64_t bytes = 0;       ///< of each message
   uint64_t sleeps = 0;      ///< whether who waits sleeps, so that processor time is that of moving
   uint64_t nanoseconds = 0; ///< of copies
+  uint64_t copied = 0;      ///< in each of the rounds
 };
 enum Tag : uint64_t { orderTag, readyTag, doneTag, chunkTag };
 
@@ -210,7 +218,14 @@ private:
   Result<double> exchange(const Order &order);
   /// Seconds of a copy of memory on the first two ranks at once.
   Result<double> copy(const Order &order);
-  /// Rank 0: latency, exchanges and short messages.
+  /// Rank 0: seconds of the exchange of a round, the median.
+  Result<double> rounds(const Order &order);
+  /// A message of each of the first two ranks to the other one.
+  Status swap(size_t bytes);
+  /// Rank 0: how much longer exchanges take behind other work.
+  Status measureCold(bool quick);
+  std::vector<cost::ColdPoint> coldPoints() const;
+  /// Rank 0: latency, exchanges, short messages, and exchanges behind other work.
   Status measureShort(bool quick);
   /// Rank 0: how much longer messages and copies of memory take beside each other.
   Status measureBeside(bool quick, size_t bytes, cost::Link &result);
@@ -224,26 +239,63 @@ private:
   std::vector<std::byte> sent, received, copied;
   Durations latencies, exchanges;
   std::map<size_t, Durations> messages; ///< one way, by bytes
-  double processorOfMoves = 0;          ///< of rank 0 or 1, the longer, in the last order
-  double secondsOfCopies = 0;           ///< the same of a copy
+  /// By the bytes used between, how much longer exchanges took than next to each other.
+  std::map<int64_t, std::vector<double>> longer;
+  double processorOfMoves = 0; ///< of rank 0 or 1, the longer, in the last order
+  double secondsOfCopies = 0;  ///< the same of a copy
 };
 
 Result<double> LinkMeter::exchange(const Order &order) {
   if (link.rank() > 1)
     return 0;
-  const int64_t peer = 1 - link.rank();
   // One that is not measured lets both begin together.
   int64_t begin = 0;
   for (int i = 0; i <= kExchanges; ++i) {
-    Message in, out;
-    post(in, false, peer, order.bytes);
-    post(out, true, peer, order.bytes);
-    RETURN_IF_ERROR(wait(in));
-    RETURN_IF_ERROR(wait(out));
+    RETURN_IF_ERROR(swap(order.bytes));
     if (i == 0)
       begin = nowNs();
   }
   return static_cast<double>(nowNs() - begin) * 1e-9 / kExchanges;
+}
+
+Status LinkMeter::swap(size_t bytes) {
+  const int64_t peer = 1 - link.rank();
+  Message in, out;
+  post(in, false, peer, bytes);
+  post(out, true, peer, bytes);
+  RETURN_IF_ERROR(wait(in));
+  return wait(out);
+}
+
+Result<double> LinkMeter::rounds(const Order &order) {
+  if (link.rank() > 1)
+    return 0;
+  std::byte *const memory = memoryToCopy();
+  constexpr size_t kHalf = Copier::kPieceBytes * Copier::kPieces / 2;
+  std::array<int64_t, kRounds> took{}, theirs{};
+  size_t at = 0;
+  RETURN_IF_ERROR(swap(order.bytes)); // both begin together
+  for (int64_t &of : took) {
+    for (size_t left = order.copied; left > 0;) {
+      const size_t bytes = std::min(left, kHalf - at);
+      std::memcpy(memory + kHalf + at, memory + at, bytes);
+      at = (at + bytes) % kHalf;
+      left -= bytes;
+    }
+    const int64_t begin = nowNs();
+    RETURN_IF_ERROR(swap(order.bytes));
+    of = nowNs() - begin;
+  }
+  if (link.rank() == 1) {
+    RETURN_IF_ERROR(give(0, doneTag, took));
+    return 0;
+  }
+  ASSIGN_OR_RETURN(theirs, take<decltype(took)>(1, doneTag));
+  // The one that comes later waits for none.
+  std::vector<double> seconds;
+  for (size_t i = 0; i < took.size(); ++i)
+    seconds.push_back(static_cast<double>(std::min(took[i], theirs[i])) * 1e-9);
+  return median(seconds);
 }
 
 Result<double> LinkMeter::perform(const Order &order) {
@@ -255,6 +307,8 @@ Result<double> LinkMeter::perform(const Order &order) {
     return exchange(order);
   if (order.what == Order::copies)
     return copy(order);
+  if (order.what == Order::rounds)
+    return rounds(order);
   Message in, out;
   const bool receives = isBothWays(order)               ? self < 2
                         : order.what == Order::pingPong ? self < 2
@@ -336,6 +390,9 @@ Status LinkMeter::follow() {
     if (order.bytes > kLargest)
       return Status::error("rank 0 asks for a message of ", order.bytes, " bytes, more than ",
                            kLargest);
+    if (order.copied > kLargest)
+      return Status::error("rank 0 asks for copies of ", order.copied, " bytes, more than ",
+                           kLargest);
     constexpr uint64_t kLongest = 1000000000;
     if (order.nanoseconds > kLongest)
       return Status::error("rank 0 asks for ", order.nanoseconds, " ns of copies, more than ",
@@ -353,7 +410,7 @@ Status LinkMeter::measureShort(bool quick) {
       thereAndBack.push_back(took);
   }
   latencies.add(median(thereAndBack) / 2);
-  ASSIGN_OR_RETURN(const double each, order({Order::exchanges, 8, 0}));
+  ASSIGN_OR_RETURN(const double each, order({Order::exchanges, kExchanged, 0}));
   exchanges.add(each);
   for (size_t bytes = kShortest; bytes <= kShort; bytes *= 4)
     for (int i = 0; i <= (quick ? 1 : 10); ++i) {
@@ -361,7 +418,7 @@ Status LinkMeter::measureShort(bool quick) {
       if (i > 0)
         messages[bytes].add(took / 2);
     }
-  return {};
+  return measureCold(quick);
 }
 
 Status LinkMeter::measureBeside(bool quick, size_t bytes, cost::Link &result) {
@@ -379,6 +436,29 @@ Status LinkMeter::measureBeside(bool quick, size_t bytes, cost::Link &result) {
   result.computeSlowdown = std::clamp(median(ofCopies), 1.0, 100.0);
   result.communicationSlowdown = std::clamp(median(ofMessages), 1.0, 100.0);
   return {};
+}
+
+Status LinkMeter::measureCold(bool quick) {
+  for (const int64_t between : kBetween)
+    for (int i = 0; i < (quick ? 1 : 4); ++i) {
+      // Next to each other, as what a host is given differs from one moment to the next.
+      ASSIGN_OR_RETURN(const double warm, order({Order::rounds, kExchanged, 0, 0, 0}));
+      // What is copied is read and written.
+      ASSIGN_OR_RETURN(const double cold, order({Order::rounds, kExchanged, 0, 0,
+                                                 static_cast<uint64_t>(between / 2)}));
+      longer[between].push_back(cold - warm);
+    }
+  return {};
+}
+
+std::vector<cost::ColdPoint> LinkMeter::coldPoints() const {
+  std::vector<cost::ColdPoint> points;
+  for (const auto &[between, seconds] : longer)
+    points.push_back({between, kExchanged, std::max(0.0, median(seconds))});
+  // What else the machine does only makes it longer.
+  for (size_t i = points.size() - 1; i > 0; --i)
+    points[i - 1].seconds = std::min(points[i - 1].seconds, points[i].seconds);
+  return points;
 }
 
 Result<cost::Link> LinkMeter::lead(bool quick) {
@@ -411,10 +491,11 @@ Result<cost::Link> LinkMeter::lead(bool quick) {
   if (processorOfMoves > 0)
     result.processorBytesPerSecond = static_cast<double>(largest) / processorOfMoves;
   RETURN_IF_ERROR(measureShort(quick));
-  for (int64_t r = 1; r < link.ranks(); ++r)
-    RETURN_IF_ERROR(give(r, orderTag, Order{}));
   result.latencySeconds = latencies.shortest();
   result.exchangeSeconds = std::max(exchanges.shortest(), result.latencySeconds);
+  result.cold = coldPoints();
+  for (int64_t r = 1; r < link.ranks(); ++r)
+    RETURN_IF_ERROR(give(r, orderTag, Order{}));
   for (const auto &[bytes, ofSize] : messages) {
     const double shorter = result.messages.empty() ? 0 : result.messages.back().seconds;
     result.messages.push_back({static_cast<int64_t>(bytes), std::max(ofSize.shortest(), shorter)});

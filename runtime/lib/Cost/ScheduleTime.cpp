@@ -44,6 +44,17 @@ static Result<Network> networkOfGpus(const Gpu &gpu, int64_t ranksOfHost, bool h
   return network;
 }
 
+static ColdTimes coldTimes(const std::vector<ColdPoint> &points) {
+  ColdTimes times;
+  for (const ColdPoint &point : points) {
+    const auto between = static_cast<double>(point.betweenBytes);
+    if (times.empty() || times.back().first != between)
+      times.push_back({between, {}});
+    times.back().second.emplace_back(static_cast<double>(point.bytes), point.seconds);
+  }
+  return times;
+}
+
 static void addMeasured(const Transport &transport, Network &network) {
   constexpr int kKinds = static_cast<int>(runtime::CollectiveKind::recv) + 1;
   for (const CollectivePoint &point : transport.collectives)
@@ -57,12 +68,7 @@ static void addMeasured(const Transport &transport, Network &network) {
         of = network.measured.insert(of, {kind, {}});
       of->seconds.emplace_back(static_cast<double>(point.bytes), point.seconds);
     }
-  for (const ColdPoint &point : transport.cold) {
-    const auto between = static_cast<double>(point.betweenBytes);
-    if (network.cold.empty() || network.cold.back().first != between)
-      network.cold.push_back({between, {}});
-    network.cold.back().second.emplace_back(static_cast<double>(point.bytes), point.seconds);
-  }
+  network.cold = coldTimes(transport.cold);
 }
 
 Result<Network> networkOf(const Machine &machine, const std::string &transport, int64_t ranks,
@@ -94,6 +100,7 @@ Result<Network> networkOf(const Machine &machine, const std::string &transport, 
   network.cores = machine.processor ? machine.processor->cores : 0;
   if (hasSeveralHosts && !machine.links.empty())
     network.between = machine.links.front();
+  network.coldBetween = coldTimes(network.between.cold);
   return network;
 }
 
@@ -185,15 +192,21 @@ ScheduleRequest readInPlace(ScheduleRequest request) {
   return request;
 }
 
+/// Of `bytes` written behind `between` others.
+static double secondsAt(const ColdTimes &times, double bytes, double between) {
+  std::vector<std::pair<double, double>> points;
+  for (const auto &[others, seconds] : times)
+    points.emplace_back(
+        others, secondsAt(seconds, std::clamp(bytes, seconds.front().first, seconds.back().first)));
+  return points.empty() ? 0 : secondsAt(points, std::min(between, points.back().first));
+}
+
 double coldSeconds(const ScheduleRequest &request, const Network &network, double betweenBytes) {
   double bytes = 0; // that a rank writes; values in place were just written
   for (const runtime::ScheduleValue &value : request.values)
     bytes += value.inPlace ? 0 : static_cast<double>(value.partBytes * request.outputParts());
-  std::vector<std::pair<double, double>> points;
-  for (const auto &[between, seconds] : network.cold)
-    points.emplace_back(between, secondsAt(seconds, std::clamp(bytes, seconds.front().first,
-                                                               seconds.back().first)));
-  return points.empty() ? 0 : secondsAt(points, std::min(betweenBytes, points.back().first));
+  return secondsAt(network.cold, bytes, betweenBytes) +
+         secondsAt(network.coldBetween, bytes, betweenBytes);
 }
 
 } // namespace braid::cost

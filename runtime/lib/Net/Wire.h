@@ -26,7 +26,7 @@ namespace braid::runtime::net {
 /// Processes of different versions do not talk to each other. It changes with the frames, and with
 /// the messages that collectives are cut into (chooseSchedule) or links are measured by
 /// (Links.cpp).
-constexpr uint32_t kProtocolVersion = 6;
+constexpr uint32_t kProtocolVersion = 7;
 /// The largest frame. A length that comes in a frame is compared with the bytes that are there
 /// before anything is allocated.
 constexpr size_t kMaxFrameBytes = size_t(1) << 16;

@@ -237,10 +237,10 @@ TEST(Bootstrap, AnotherVersion) {
       port);
   EXPECT_EQ(results[0], "rank 1 of 2 has not come to " + place +
                             " within 1.0 s; refused: a process at 127.0.0.1 speaks version 9 of "
-                            "the protocol, rank 0 speaks version 6");
+                            "the protocol, rank 0 speaks version 7");
   EXPECT_EQ(results[1], "rank 1 is refused by rank 0 at " + place +
                             ": this process speaks version 9 of the protocol, rank 0 speaks "
-                            "version 6");
+                            "version 7");
 }
 
 TEST(Bootstrap, AnotherJob) {

@@ -54,6 +54,8 @@ TEST(MachineFile, ReadsVersionsWithoutTablesOfCollectives) {
     transport.collectives.clear();
     transport.cold.clear();
   }
+  for (Link &link : machine.links)
+    link.cold.clear();
   const std::string text = machineToJson(machine);
   EXPECT_EQ(text.find("\"cold\""), std::string::npos);
   braid::runtime::Result<Machine> read = machineFromJson(text);
@@ -94,6 +96,12 @@ TEST(MachineFile, RefusesWhatIsNoMachine) {
                }),
                "field 'transports[1].cold[1]' expects ascending between_bytes, and bytes for each "
                "of them");
+  EXPECT_ERROR(after([](Json &j) {
+                 auto &cold = j["links"][0]["cold"];
+                 std::swap(cold[0], cold[1]);
+               }),
+               "field 'links[0].cold[1]' expects ascending between_bytes, and bytes for each of "
+               "them");
   EXPECT_ERROR(after([](Json &j) { j.erase("name"); }), "field 'name' is missing");
   EXPECT_ERROR(after([](Json &j) { j["color"] = "red"; }), "unknown field 'color'");
   EXPECT_ERROR(after([](Json &j) { j["compute"][0]["memory"][1]["speed"] = 3; }),

@@ -63,8 +63,17 @@ inline Machine sampleMachine() {
   shm.cold = {{1000, 100, 1e-6}, {1000, 1000, 3e-6}, {100000, 100, 5e-6}, {100000, 1000, 1e-5}};
   machine.transports = {threads, shm};
   machine.interference = {{"threads", 2, "matmul", 1.5, 2}, {"threads", 2, "memory", 3, 4}};
-  machine.links = {
-      {"ethernet", 5e-5, 1.25e8, 7e-5, 1e8, 2e8, 3e9, {{1024, 6e-5}, {1 << 20, 1e-2}}, 1.25, 1.5}};
+  machine.links = {{"ethernet",
+                    5e-5,
+                    1.25e8,
+                    7e-5,
+                    1e8,
+                    2e8,
+                    3e9,
+                    {{1024, 6e-5}, {1 << 20, 1e-2}},
+                    1.25,
+                    1.5,
+                    {{1 << 20, 8, 2e-5}, {1 << 24, 8, 6e-5}}}};
   return machine;
 }
 

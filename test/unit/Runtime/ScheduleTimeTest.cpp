@@ -256,6 +256,16 @@ TEST(ScheduleTime, TakesLongerWhereMemoryIsCold) {
             0);
 }
 
+TEST(ScheduleTime, TakesLongerBetweenHostsThatDidOtherWork) {
+  ScheduleRequest sum = request(CollectiveKind::allReduce, ScheduleAlgorithm::direct, 2, 100);
+  place(sum, 1);
+  const Network network = *networkOf(sampleMachine(), "ucx", 2, sum.topology);
+  EXPECT_EQ(coldSeconds(sum, network, 0), 0);
+  EXPECT_DOUBLE_EQ(coldSeconds(sum, network, 1 << 19), 1e-5);
+  EXPECT_DOUBLE_EQ(coldSeconds(sum, network, 1 << 20), 2e-5);
+  EXPECT_DOUBLE_EQ(coldSeconds(sum, network, 1e9), 6e-5);
+}
+
 TEST(ScheduleTime, NamesWhatTheFileLacks) {
   EXPECT_ERROR(networkOf(sampleMachine(), "shm", 4).status(),
                "the machine file has no transport 'shm' of 4 ranks");

@@ -171,6 +171,9 @@ struct Link {
   std::vector<MessagePoint> messages; ///< one after the other, by ascending bytes
   /// Of a host that copies memory while messages go both ways, over the time of each alone.
   std::optional<double> computeSlowdown, communicationSlowdown;
+  /// As in Transport: how much longer an exchange of so many bytes takes between hosts that have
+  /// used other memory since the last one.
+  std::vector<ColdPoint> cold;
 };
 
 /// The highest rate of a GPU for one element type.

@@ -25,6 +25,9 @@ struct MeasuredCollective {
   std::vector<std::pair<double, double>> seconds;
 };
 
+/// As in Transport: by the bytes between, the seconds by the bytes that a rank writes.
+using ColdTimes = std::vector<std::pair<double, std::vector<std::pair<double, double>>>>;
+
 /// What ranks and the links between them take.
 struct Network {
   // Within a host, and what a rank itself does. As in Transport; no points: no time.
@@ -34,11 +37,11 @@ struct Network {
   /// Of the transport, with its number of ranks.
   std::string transport;
   std::vector<MeasuredCollective> measured;
-  /// As in Transport: by the bytes between, the seconds by the bytes that a rank writes.
-  std::vector<std::pair<double, std::vector<std::pair<double, double>>>> cold;
+  ColdTimes cold;
   /// Between hosts: a host has one such card, whose bandwidth in each direction all of its ranks
   /// share.
   Link between;
+  ColdTimes coldBetween; ///< its
 };
 
 /// What `ranks` ranks in these places have on a machine: of a processor, the transport for as many
@@ -84,9 +87,9 @@ Result<CollectiveTime> timeOfSteps(const runtime::ScheduleRequest &request, cons
 runtime::ScheduleRequest readInPlace(runtime::ScheduleRequest request);
 
 /// How much longer the collective takes on each rank, if the ranks have used so many other bytes
-/// since they last used what they write; of one host. Between the measured figures it is linear in
-/// both. Fewer bytes than were measured take as long as the least, values in place too: the
-/// commands of a collective and its flags are no longer in caches either.
+/// since they last used what they write: on their host, and between hosts. Between the measured
+/// figures it is linear in both. Fewer bytes than were measured take as long as the least, values
+/// in place too: the commands of a collective and its flags are no longer in caches either.
 double coldSeconds(const runtime::ScheduleRequest &request, const Network &network,
                    double betweenBytes);
 
