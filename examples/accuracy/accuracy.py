@@ -256,7 +256,10 @@ def main():
     for name, run in (("minilm", minilm), ("smollm2", smollm2)):
         if args.model in (None, name):
             results[name] = run(args.long, args.simulate)
-    (WORK / "budgets.json").write_text(json.dumps(results, indent=2) + "\n")
+    # Those of the other model stay.
+    kept = WORK / "budgets.json"
+    before = json.loads(kept.read_text()) if kept.exists() else {}
+    kept.write_text(json.dumps({**before, **results}, indent=2) + "\n")
     # Two batches are too few for a mean.
     for name, budgets in results.items():
         for one in budgets if args.long else ():
