@@ -29,6 +29,16 @@ bool hasHugePages() {
          setting.find("[always]") != std::string::npos;
 }
 
+/// That a run uses one at least: the system may not have enough of them.
+void expectHugePages(ProgramBuilder &builder) {
+  auto session = builder.session();
+  ASSERT_OK(session);
+  ASSERT_OK((*session)->loadWeights(*WeightSource::random(7)));
+  ASSERT_OK((*session)->run());
+  auto report = nlohmann::json::parse((*session)->report());
+  EXPECT_GE(report["huge_page_bytes"].get<int64_t>(), int64_t(2) << 20);
+}
+
 /// Large memory uses huge pages where the system has them on request, and the report says so.
 TEST(SessionMemory, LargeMemoryIsInHugePages) {
   if (!hasHugePages())
@@ -36,14 +46,8 @@ TEST(SessionMemory, LargeMemoryIsInHugePages) {
   ProgramBuilder b({{"tp", 2}});
   b.parameter("w", {4096, 4096});
   b.procedure("main", 1, uint64_t(32) << 20, 0, 0);
-  auto session = b.session();
-  ASSERT_OK(session);
-  ASSERT_OK((*session)->loadWeights(*WeightSource::random(7)));
-  ASSERT_OK((*session)->run());
-  auto report = nlohmann::json::parse((*session)->report());
-  // Two ranks with 64 MiB of weights in all and an arena of 32 MiB each. The system may not have
-  // enough huge pages.
-  EXPECT_GE(report["huge_page_bytes"].get<int64_t>(), int64_t(2) << 20);
+  // Two ranks with 64 MiB of weights in all and an arena of 32 MiB each.
+  expectHugePages(b);
 }
 
 /// Parameters that do not fill a huge page lie side by side.
@@ -55,12 +59,7 @@ TEST(SessionMemory, SmallParametersAreInHugePages) {
     b.parameter("w" + std::to_string(i), {512, 256}); // half a MiB
   b.parameter("bias", {3});
   b.procedure("main", 33, 4096, 0, 0);
-  auto session = b.session();
-  ASSERT_OK(session);
-  ASSERT_OK((*session)->loadWeights(*WeightSource::random(7)));
-  ASSERT_OK((*session)->run());
-  auto report = nlohmann::json::parse((*session)->report());
-  EXPECT_GE(report["huge_page_bytes"].get<int64_t>(), int64_t(2) << 20);
+  expectHugePages(b);
 }
 
 TEST(SessionMemory, RefusesCollectivesOnOtherMemory) {
