@@ -136,29 +136,32 @@ Result<bool> Engine::runInTurn() {
 Result<bool> Engine::runWindow() {
   const auto count = static_cast<uint32_t>(isDone.size());
   const uint32_t window = kWindow + kWindowOfRank * static_cast<uint32_t>(isCompared.size());
-  for (bool moved = true; moved;) {
-    moved = false;
+  // A step waits for earlier ones only. So all have been seen, but for those that come into the
+  // window, and the front, for which alone there is always memory.
+  for (uint32_t next = front; front < count;) {
     RETURN_IF_ERROR(releaseSent());
-    bool isFirst = true;
-    Awaited first;
-    for (uint32_t i = front; i < count && i - front < window; ++i) {
-      if (isDone[i])
-        continue;
-      RETURN_IF_ERROR(post(i));
-      ASSIGN_OR_RETURN(const bool done, perform(i));
-      isDone[i] = done;
-      moved |= done;
-      steps += done ? 1 : 0;
-      if (!done && isFirst) {
-        first = lacking;
-        isFirst = false;
-      }
-    }
+    ASSIGN_OR_RETURN(const bool moved, tryStep(front));
+    const Awaited first = lacking;
+    const uint32_t end = std::min(count, front + window);
+    for (next = std::max(next, front + 1); next < end; ++next)
+      RETURN_IF_ERROR(tryStep(next).status());
     lacking = first;
+    if (!moved)
+      return false;
     while (front < count && isDone[front])
       ++front;
   }
-  return front == count;
+  return true;
+}
+
+Result<bool> Engine::tryStep(uint32_t number) {
+  if (isDone[number])
+    return true;
+  RETURN_IF_ERROR(post(number));
+  ASSIGN_OR_RETURN(const bool done, perform(number));
+  isDone[number] = done;
+  steps += done ? 1 : 0;
+  return done;
 }
 
 Result<bool> Engine::isMissing(Arrival::What what, int64_t position, uint32_t message) {
@@ -268,7 +271,8 @@ Result<bool> Engine::areMessagesThere(uint32_t number) {
         (void)isMissing(Arrival::link, source.peer, 0);
         return false;
       }
-      RETURN_IF_ERROR(outcome(own));
+      if (!posted[own]->inLink)
+        RETURN_IF_ERROR(outcome(own));
       continue;
     }
     ASSIGN_OR_RETURN(const bool missing, isMissing(Arrival::sent, source.peer, source.message));
@@ -289,19 +293,9 @@ Result<bool> Engine::perform(uint32_t number) {
   ASSIGN_OR_RETURN(const bool there, areMessagesThere(number));
   if (!there)
     return false;
-  const int64_t begin = trace ? nowNs() : 0;
   const uint32_t firstMessage = plan->firstMessage[number];
-  if (step.kind == StepKind::reduce) {
-    reduce(step, firstMessage);
-  } else if (step.kind == StepKind::clear) {
-    clear(step.piece, 0, step.piece.bytes);
-  } else if (!c->readInPlace) {
-    const Place from = placeOf(step.firstSource, firstMessage), to = placeOf(step.piece);
-    if (!step.counted)
-      copy(step.piece, from, to, 0, step.piece.bytes);
-    else
-      copyCounted(step, from, to);
-  }
+  if (!isWorkDone(step, firstMessage))
+    work(number);
   uint32_t message = firstMessage;
   int64_t received = 0;
   for (const StepSource &source : plan->schedule.sourcesOf(step)) {
@@ -317,11 +311,28 @@ Result<bool> Engine::perform(uint32_t number) {
     if (plan->pairs[peer] != PairKind::direct)
       release(message++);
   }
-  if (trace)
-    trace->push_back({number, begin, nowNs()});
   if (received > 0)
     lateness.note(received);
   return true;
+}
+
+void Engine::work(uint32_t number) {
+  const ScheduleStep &step = plan->schedule.steps[number];
+  const int64_t begin = trace ? nowNs() : 0;
+  const uint32_t firstMessage = plan->firstMessage[number];
+  if (step.kind == StepKind::reduce) {
+    reduce(step, firstMessage);
+  } else if (step.kind == StepKind::clear) {
+    clear(step.piece, 0, step.piece.bytes);
+  } else if (!c->readInPlace) {
+    const Place from = placeOf(step.firstSource, firstMessage), to = placeOf(step.piece);
+    if (!step.counted)
+      copy(step.piece, from, to, 0, step.piece.bytes);
+    else
+      copyCounted(step, from, to);
+  }
+  if (trace)
+    trace->push_back({number, begin, nowNs()});
 }
 
 Result<bool> Engine::send(uint32_t number) {
@@ -435,7 +446,7 @@ uint64_t Engine::tagOf(uint32_t message) const {
 
 Engine::LinkMessage &Engine::acquire(uint32_t message, int64_t bufferBytes) {
   if (idle.empty()) {
-    linkMessages.push_back(std::make_unique<LinkMessage>());
+    linkMessages.push_back(std::make_unique<LinkMessage>(*this));
     idle.push_back(linkMessages.back().get());
   }
   LinkMessage *entry = idle.back();
@@ -457,6 +468,7 @@ Engine::LinkMessage &Engine::acquire(uint32_t message, int64_t bufferBytes) {
     }
   }
   entry->bufferBytes = bufferBytes;
+  entry->isUsed = false;
   stagedBytes += bufferBytes;
   posted[message] = entry;
   return *entry;
@@ -521,10 +533,32 @@ Status Engine::post(uint32_t number) {
         (!comesToPlace && number != front && stagedBytes + bytes > kStagedBytes))
       continue;
     LinkMessage &entry = acquire(own, comesToPlace ? 0 : bytes);
+    entry.step = number;
     std::byte *to = comesToPlace ? inPlace(step.piece) : entry.data();
-    link->receive(entry.transfer, rankOf(source.peer), tagOf(own), to, static_cast<size_t>(bytes));
+    link->receive(entry.transfer, rankOf(source.peer), tagOf(own), to, static_cast<size_t>(bytes),
+                  comesToPlace ? nullptr : &entry);
   }
   return {};
+}
+
+bool Engine::workOnArrival(LinkMessage &last, const std::byte *bytes) {
+  const ScheduleStep &step = plan->schedule.steps[last.step];
+  last.inLink = bytes;
+  // An error is found again, and told, when the step is performed.
+  auto holds = [](const Result<bool> &result) { return result.ok() && *result; };
+  last.isUsed = holds(areDependenciesDone(step)) && holds(areMessagesThere(last.step));
+  if (last.isUsed)
+    work(last.step);
+  last.inLink = nullptr;
+  return last.isUsed;
+}
+
+bool Engine::isWorkDone(const ScheduleStep &step, uint32_t message) const {
+  for (const StepSource &source : plan->schedule.sourcesOf(step))
+    if (source.isMessage() && kindOf(source.peer) != PairKind::direct)
+      if (const LinkMessage *entry = posted[message++]; entry && entry->isUsed)
+        return true;
+  return false;
 }
 
 int64_t Engine::latenessNs() const {

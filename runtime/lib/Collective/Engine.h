@@ -79,11 +79,19 @@ private:
     size_t bytes = 0;
   };
   /// A message over the link, and its memory where the piece is not one run or is to be reduced.
-  struct LinkMessage {
+  struct LinkMessage final : net::Transfer::Reader {
+    explicit LinkMessage(Engine &engine) : engine(engine) {}
+    bool read(const std::byte *bytes) override { return engine.workOnArrival(*this, bytes); }
+    std::byte *data() const { return buffer.memory.get(); }
+
+    Engine &engine;
     net::Transfer transfer;
     Buffer buffer;
     int64_t bufferBytes = 0; ///< of this message
-    std::byte *data() const { return buffer.memory.get(); }
+    uint32_t step = 0;       ///< that needs it
+    /// Where the link has it, while the step works on it there.
+    const std::byte *inLink = nullptr;
+    bool isUsed = false; ///< the step has done its work
   };
 
   Status start(const Collective &collective, GroupMember &member, std::byte *scratch);
@@ -92,7 +100,13 @@ private:
   /// Waiting is told by false, and `lacking`.
   Result<bool> runInTurn();
   Result<bool> runWindow();
+  Result<bool> tryStep(uint32_t number);
   Result<bool> perform(uint32_t number);
+  /// What a step does with its bytes, once its messages are there.
+  void work(uint32_t number);
+  /// Does the work of a step with its last message where the link has that, so that it is not
+  /// copied; false if the step cannot be done yet.
+  bool workOnArrival(LinkMessage &last, const std::byte *bytes);
   Result<bool> send(uint32_t number);
   Result<bool> sendStaged(uint32_t number);
   Result<bool> areDependenciesDone(const ScheduleStep &step);
@@ -122,9 +136,11 @@ private:
   /// Frees the memory of messages that have left.
   Status releaseSent();
   bool isComplete(uint32_t message) const {
-    return posted[message] && posted[message]->transfer.done();
+    return posted[message] && (posted[message]->transfer.done() || posted[message]->inLink);
   }
   Status outcome(uint32_t message);
+  /// Whether a step has worked on the last of its messages already; `message`: its first one.
+  bool isWorkDone(const ScheduleStep &step, uint32_t message) const;
 
   // Bytes (EngineBytes.cpp).
   /// The memory of a piece of some rank, or of a message.

@@ -67,11 +67,13 @@ Engine::Place Engine::placeOf(uint32_t number, uint32_t message) const {
     const Staging::Message &sent = staging.from(peer, takesBefore[peer] + source.message);
     return {Space::scratch, staging.data(peer, sent), -1};
   }
-  if (plan->pairs[peer] == PairKind::link)
+  if (plan->pairs[peer] == PairKind::link) {
+    const LinkMessage *entry = posted[message];
+    if (entry && entry->inLink)
+      return {Space::scratch, entry->inLink, -1};
     // A message that came to its place is copied onto itself.
-    return posted[message] && posted[message]->bufferBytes > 0
-               ? Place{Space::scratch, posted[message]->data(), -1}
-               : Place{};
+    return entry && entry->bufferBytes > 0 ? Place{Space::scratch, entry->data(), -1} : Place{};
+  }
   // The peer stays in the collective until its message is taken.
   const Arrival::Reached &theirs = member->arrivals[peer]->at(sequence);
   const Piece &piece = plan->senderPieces[number];

@@ -54,8 +54,8 @@ struct VectorKernels {
   void (*attention)(const AttentionBlock &block, void *scratch);
   void (*rotary)(const RotaryRow &row);
   /// out[i] = sources[0][i] op sources[1][i] op ...; ReduceKind and DType as integers. Half
-  /// precision is added in f32 and rounded once. `out` may be one of the sources. A NaN in any
-  /// source gives NaN.
+  /// precision is added in f32 and rounded once. `out` may be one of the sources, which may lie at
+  /// any address. A NaN in any source gives NaN.
   void (*reduce)(int kind, int dtype, void *out, const void *const *sources, int numSources,
                  int64_t count);
   /// The same; sums of f32, f16 and bf16 of up to four sources go around the caches, for what does

@@ -199,7 +199,8 @@ bool Link::take(Transfer &receive, size_t bytes, void *data, bool isRendezvous) 
     return false;
   }
   if (!isRendezvous) {
-    if (bytes != 0)
+    const bool isRead = receive.reader && receive.reader->read(static_cast<std::byte *>(data));
+    if (!isRead && bytes != 0)
       std::memcpy(receive.data, data, bytes);
     finish(receive, {});
     return false;
@@ -245,11 +246,13 @@ void Link::send(Transfer &transfer, int64_t to, uint64_t tag, const void *data, 
     finish(transfer, outcome(transfer, UCS_PTR_STATUS(request)));
 }
 
-void Link::receive(Transfer &transfer, int64_t from, uint64_t tag, void *data, size_t bytes) {
+void Link::receive(Transfer &transfer, int64_t from, uint64_t tag, void *data, size_t bytes,
+                   Transfer::Reader *reader) {
   transfer.link = this;
   transfer.peer = from;
   transfer.header = {from, tag, bytes};
   transfer.data = data;
+  transfer.reader = reader;
   transfer.state = Transfer::State::posted;
   Peer &peer = at(from);
   auto found = std::find_if(peer.early.begin(), peer.early.end(),

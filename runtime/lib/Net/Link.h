@@ -34,6 +34,17 @@ class Worker;
 /// A message on its way, owned by whoever posts it. It neither moves nor ends before it is done.
 class Transfer {
 public:
+  /// Reads what has come of a receive where it lies, at any address, which saves a copy. The bytes
+  /// go away when it returns. False if it cannot be done now: they are copied to the receive's
+  /// memory then.
+  class Reader {
+  public:
+    virtual bool read(const std::byte *bytes) = 0;
+
+  protected:
+    ~Reader() = default;
+  };
+
   Transfer() = default;
   Transfer(const Transfer &) = delete;
   Transfer &operator=(const Transfer &) = delete;
@@ -52,6 +63,7 @@ private:
   Header header{};
   int64_t peer = -1;
   void *data = nullptr;
+  Reader *reader = nullptr;
   class Link *link = nullptr;
   Status result;
 };
@@ -100,7 +112,10 @@ public:
   /// whose size differs from its receive's is an error of the receive. What has come from a peer
   /// before it is lost can still be received.
   void send(Transfer &transfer, int64_t to, uint64_t tag, const void *data, size_t bytes);
-  void receive(Transfer &transfer, int64_t from, uint64_t tag, void *data, size_t bytes);
+  /// A `reader` is asked, if there is one, when the message has come in one piece, while the link
+  /// makes progress or in `receive` itself.
+  void receive(Transfer &transfer, int64_t from, uint64_t tag, void *data, size_t bytes,
+               Transfer::Reader *reader = nullptr);
   /// Takes back a receive whose message has not begun to arrive; else does nothing. Whoever waits
   /// no longer then goes on to wait for `done`, or closes the link.
   void cancel(Transfer &receive);

@@ -3,7 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// Sums that go around the caches have the bits of others, and write nothing else.
+// Sums that go around the caches have the bits of others, and write nothing else. Sources lie at
+// any address.
 //
 //===----------------------------------------------------------------------===//
 #include "LibraryCallsTesting.h"
@@ -61,6 +62,37 @@ TEST(ReduceKernels, PastCachesGivesTheSameBits) {
                   << kernels->isa << ", " << name(dtype) << ", kind " << kind << ", " << sources
                   << " sources of " << count << ", shifted by " << shift;
             }
+}
+
+TEST(ReduceKernels, SourcesLieAtAnyAddress) {
+  constexpr size_t kCount = 1003;
+  for (const VectorKernels *kernels : allKernels())
+    for (DType dtype :
+         {DType::f32, DType::f16, DType::bf16, DType::f64, DType::i32, DType::i64, DType::i8})
+      for (int sources = 1; sources <= 5; ++sources)
+        for (size_t shift = 1; shift < 8; ++shift) {
+          const size_t bytes = kCount * static_cast<size_t>(byteSize(dtype));
+          std::vector<std::vector<std::byte>> values, shifted;
+          std::vector<const void *> from, fromShifted;
+          for (int s = 0; s < sources; ++s) {
+            values.push_back(numbers(dtype, kCount, static_cast<unsigned>(s + 1)));
+            shifted.emplace_back(bytes + 16);
+            std::byte *at = shifted.back().data() + (shift + static_cast<size_t>(s)) % 16;
+            std::memcpy(at, values.back().data(), bytes);
+            from.push_back(values.back().data());
+            fromShifted.push_back(at);
+          }
+          std::vector<std::byte> expected(bytes), got(bytes), past(bytes);
+          kernels->reduce(0, static_cast<int>(dtype), expected.data(), from.data(), sources,
+                          kCount);
+          kernels->reduce(0, static_cast<int>(dtype), got.data(), fromShifted.data(), sources,
+                          kCount);
+          kernels->reducePastCaches(0, static_cast<int>(dtype), past.data(), fromShifted.data(),
+                                    sources, kCount);
+          ASSERT_TRUE(expected == got && expected == past)
+              << kernels->isa << ", " << name(dtype) << ", " << sources << " sources, shifted by "
+              << shift;
+        }
 }
 
 } // namespace
