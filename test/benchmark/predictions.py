@@ -62,7 +62,11 @@ def text_of_products(ranks):
 
 
 def checked(command):
-    done = subprocess.run([str(c) for c in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        done = subprocess.run([str(c) for c in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    except FileNotFoundError:
+        name = pathlib.Path(command[0]).name
+        sys.exit(f"predictions: error: there is no {command[0]}; make it: ninja -C {BIN.parent} {name}")
     if done.returncode:
         sys.exit(f"predictions: error: '{' '.join(str(c) for c in command)}' ended with status {done.returncode}\n"
                  f"{done.stdout}{done.stderr}")
