@@ -235,10 +235,11 @@ TEST(Lateness, IsAPartOfTheTimeThatIsLeft) {
   const int64_t after = nowNs();
   EXPECT_EQ(lateness.latenessNs(100 * kBytes), 0);
   sleepFor(0.01);
-  for (int i = 1; i < 50; ++i)
+  for (int i = 1; i < 49; ++i)
     lateness.note(kBytes);
   // 49 messages took the time since the first one.
   const int64_t least = (nowNs() - after) / 49;
+  lateness.note(kBytes);
   const int64_t of50 = lateness.latenessNs(100 * kBytes), ofOne = lateness.latenessNs(51 * kBytes);
   // At most the time of 256 KiB.
   const int64_t ofMany = lateness.latenessNs(kBytes << 20);
@@ -264,8 +265,8 @@ TEST(Lateness, OfTheLastOfFewMessagesIsASmallPartOfIt) {
   const int64_t after = nowNs();
   sleepFor(0.01);
   lateness.note(kBytes);
-  lateness.note(kBytes);
   const int64_t least = (nowNs() - after) / 2;
+  lateness.note(kBytes);
   const int64_t ofLast = lateness.latenessNs(4 * kBytes), ofTwo = lateness.latenessNs(5 * kBytes);
   const int64_t most = (nowNs() - before) / 2 + 1;
   EXPECT_GE(ofLast, least / 16);
