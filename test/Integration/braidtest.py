@@ -57,6 +57,22 @@ def braid_run(*args, **kwargs):
     return run("braid-run", *args, **kwargs)
 
 
+def of_process(pid, file):
+    """What /proc says of a process; "" once it has ended, which it may between any two looks at it."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/{file}").read_text(errors="surrogateescape")
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
+
+
+def of_threads(pid, file):
+    """What /proc says of each thread of a process; "" for one that has ended."""
+    try:
+        return [of_process(pid, f"task/{task.name}/{file}") for task in pathlib.Path(f"/proc/{pid}/task").iterdir()]
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+
+
 def ranks_of(mesh):
     ranks = 1
     for axis in mesh.split(","):

@@ -13,6 +13,7 @@ import time
 import pytest
 
 import braidtest
+from braidtest import of_process
 
 sys.path.insert(0, str(braidtest.ROOT / "test" / "lab"))
 from lab import Lab, LabUnavailable  # noqa: E402
@@ -51,12 +52,9 @@ def marked(mark):
     """Processes that have this text on their command lines."""
     found = []
     for path in pathlib.Path("/proc").glob("[0-9]*"):
-        try:
-            state = (path / "stat").read_text().rsplit(")", 1)[1].split()[0]
-            if mark.encode() in (path / "cmdline").read_bytes() and state != "Z":
-                found.append(int(path.name))
-        except OSError:
-            continue
+        stat = of_process(path.name, "stat")
+        if stat and stat.rsplit(")", 1)[1].split()[0] != "Z" and mark in of_process(path.name, "cmdline"):
+            found.append(int(path.name))
     return found
 
 
@@ -122,16 +120,11 @@ def test_secret_is_on_no_command_line(lab, mark):
         launcher.stdout.readline()
     secrets = set()
     for pid in marked(mark):
-        variables = pathlib.Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
-        secrets |= {variable.split(b"=", 1)[1] for variable in variables if variable.startswith(b"BRAID_JOB_SECRET=")}
+        variables = of_process(pid, "environ").split("\0")
+        secrets |= {variable.split("=", 1)[1] for variable in variables if variable.startswith("BRAID_JOB_SECRET=")}
     assert len(secrets) == 1
     secret = secrets.pop()
-    lines = []
-    for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            lines.append(path.read_bytes())
-        except OSError:
-            continue
+    lines = [line for path in pathlib.Path("/proc").glob("[0-9]*") if (line := of_process(path.name, "cmdline"))]
     assert len(lines) > 4 and not any(secret in line for line in lines)
     launcher.terminate()
     launcher.communicate(timeout=60)
@@ -150,11 +143,11 @@ def test_variables_that_go_along(lab, monkeypatch):
     monkeypatch.setenv("BRAID_RANK", "7")
     launcher = subprocess.Popen([PROBE, "--hosts", "host1", *agent_of(lab), "hang"], stdout=subprocess.PIPE, text=True)
     assert "rank 0 of 1" in launcher.stdout.readline()
-    rank = next(pid for pid in marked(str(PROBE)) if b"TESTLAB_HOST=1" in pathlib.Path(f"/proc/{pid}/environ").read_bytes()
-                and b"hang" in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes())
-    variables = pathlib.Path(f"/proc/{rank}/environ").read_bytes().split(b"\0")
-    assert b"BRAID_TEST_GOES=a b'c" in variables and b"BRAID_RANK=0" in variables
-    assert not [variable for variable in variables if variable.startswith((b"OTHER_TEST", b"BRAID_JOB_SECRET=stale"))]
+    rank = next(pid for pid in marked(str(PROBE)) if "TESTLAB_HOST=1" in of_process(pid, "environ")
+                and "hang" in of_process(pid, "cmdline"))
+    variables = of_process(rank, "environ").split("\0")
+    assert "BRAID_TEST_GOES=a b'c" in variables and "BRAID_RANK=0" in variables
+    assert not [variable for variable in variables if variable.startswith(("OTHER_TEST", "BRAID_JOB_SECRET=stale"))]
     launcher.terminate()
     launcher.communicate(timeout=60)
 
@@ -276,8 +269,8 @@ def test_a_starter_is_killed(lab, mark):
     for _ in range(6):
         launcher.stdout.readline()
     starters = [pid for pid in marked("--start-ranks")
-                if b"TESTLAB_HOST=1" in pathlib.Path(f"/proc/{pid}/environ").read_bytes()
-                and b"braid-test-launch-probe" in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[0]]
+                if "TESTLAB_HOST=1" in of_process(pid, "environ")
+                and "braid-test-launch-probe" in of_process(pid, "cmdline").split("\0")[0]]
     assert len(starters) == 1
     os.kill(starters[0], signal.SIGKILL)
     _, err = launcher.communicate(timeout=60)

@@ -18,7 +18,7 @@ import time
 import numpy as np
 import pytest
 
-from braidtest import BAD_INPUT, BIN, RANK_FAILED, ROOT, braid, braid_run
+from braidtest import BAD_INPUT, BIN, RANK_FAILED, ROOT, braid, braid_run, of_threads
 
 # Every kind of collective and of placing, and how many ranks each has.
 PROGRAMS = {"chunks.mlir": 2, "slices.mlir": 2, "hierarchical.mlir": 4, "between.mlir": 2, "accumulate.mlir": 2, "context.mlir": 2,
@@ -124,8 +124,8 @@ class Ranks:
     def run(self):
         """Returns when both are in their runs, in which their threads wait for each other all the time."""
         def waits(process):
-            return sum(int(re.search(r"^voluntary_ctxt_switches:\s*(\d+)", task.read_text(), re.MULTILINE)[1])
-                       for task in pathlib.Path(f"/proc/{process.pid}/task").glob("*/status"))
+            return sum(int(times) for status in of_threads(process.pid, "status")
+                       for times in re.findall(r"^voluntary_ctxt_switches:\s*(\d+)", status, re.MULTILINE))
         end = time.monotonic() + 60
         while any(process.poll() is None and waits(process) < 10000 for process in self.processes):
             assert time.monotonic() < end, "the ranks do not run"

@@ -15,7 +15,7 @@ import pytest
 
 import braidtest
 import models
-from braidtest import BAD_INPUT, BIN, RANK_FAILED, braid_run
+from braidtest import BAD_INPUT, BIN, RANK_FAILED, braid_run, of_process, of_threads
 from test_against_pytorch import check_case
 
 LIMIT = 5
@@ -32,18 +32,12 @@ def no_segment_is_left():
 
 def children(pid):
     """The child processes of `pid`."""
-    try:
-        return [int(child) for task in pathlib.Path(f"/proc/{pid}/task").iterdir()
-                for child in (task / "children").read_text().split()]
-    except FileNotFoundError:
-        return []
+    return [int(child) for listed in of_threads(pid, "children") for child in listed.split()]
 
 
 def alive(pid):
-    try:
-        return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
+    stat = of_process(pid, "stat")
+    return stat != "" and stat.rsplit(")", 1)[1].split()[0] != "Z"
 
 
 def none_left(pids, seconds=60):
@@ -89,10 +83,7 @@ def test_stalled_rank(tiny, tmp_path):
 
 
 def threads(pid):
-    try:
-        return len(list(pathlib.Path(f"/proc/{pid}/task").iterdir()))
-    except FileNotFoundError:
-        return 0
+    return len(of_threads(pid, "comm"))
 
 
 def start(case, mesh, limit=LIMIT):
