@@ -157,7 +157,7 @@ void Engine::reduce(const ScheduleStep &step, uint32_t message) {
                    addresses[i] = address(places[i]);
                  auto *dest = const_cast<std::byte *>(address(to));
                  const auto sources = addresses.begin(), end = sources + step.numSources;
-                 const bool goesPast = plan->sumsExceedCaches && to.partByte >= 0 &&
+                 const bool goesPast = plan->exceedsCaches && to.partByte >= 0 &&
                                        std::find(sources, end, dest) == end;
                  (goesPast ? kernels.reducePastCaches : kernels.reduce)(
                      static_cast<int>(c->reduce), static_cast<int>(dtype), dest, addresses.data(),

@@ -48,14 +48,12 @@ struct CollectivePlan {
   size_t mostSources = 0;     ///< of a step
   int64_t receivedBytes = 0;  ///< of messages over links
   bool exceedsCaches = false; ///< the memory that all ranks use together
-  /// By so much that sums do not stay either until others read them.
-  bool sumsExceedCaches = false;
 };
 
 /// The piece that a peer sends as a message which is read where it lies.
 using SenderPiece = std::function<Result<Piece>(const StepSource &message)>;
-/// Whether copies go around the caches where ranks touch so many bytes together: what was used
-/// before would not stay in them.
+/// Whether copies and sums go around the caches where ranks touch so many bytes together: what was
+/// used before would not stay in them.
 bool exceedsCaches(int64_t touched);
 /// The plan of a schedule whose ranks touch so many bytes together.
 Result<std::shared_ptr<CollectivePlan>> makePlan(Schedule schedule,
