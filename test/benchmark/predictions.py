@@ -3,7 +3,8 @@
 """Predicted beside measured times: of the collectives of this host by kind, size, transport and number of ranks, and of the
 layers of models at shapes that no calibration measures; with --hosts, the same over test hosts.
 
-Calibrates first, unless a machine file is given. A collective's time is the mean over the faster half of several loads of a
+Calibrates first, unless a machine file is given; with --calibrations, several times, before a round each, and predicts by the
+medians: where other programs have a part in caches and memory, as on a virtual machine, one minute is not like another. A collective's time is the mean over the faster half of several loads of a
 program, of each the median over its repetitions, behind a copy that writes its input; over test hosts, whose clocks differ, it is
 the median time of runs of up to 64 of them, over their number. A layer's time is that of the fastest run, and that of a collective
 in a model, too; over hosts it is the median of runs whose ranks came within the time that one spins. Errors are
@@ -155,16 +156,47 @@ def layers(args, folder, ranks, places, of_collectives):
               f"{statistics.median(beside) * 100:+.1f} % | {of_sums} | {os.getloadavg()[0]:.1f} |", flush=True)
 
 
-def on_this_host(machine, args, folder):
+class Calibrations:
+    """Of this run; what predicts is their median."""
+
+    def __init__(self, folder, given):
+        self.folder, self.given, self.files = folder, given, []
+
+    def calibrate(self):
+        self.files.append(self.folder / f"machine-{len(self.files)}.json")
+        print(checked([BIN / "braid", "calibrate", "--max-load", 1000, "-o", self.files[-1]]), end="", flush=True)
+
+    def machine(self):
+        if self.given:
+            return self.given
+        if len(self.files) == 1:
+            return self.files[0]
+        whole = self.folder / "machine.json"
+        print(checked([BIN / "braid", "calibrate", "--median-of", *self.files, "-o", whole]), end="", flush=True)
+        return whole
+
+
+def on_this_host(calibrations, args, folder):
     cases = [(transport, ranks) for transport in args.transports for ranks in args.ranks] if args.bytes else []
     predicted, measured = {}, {}
-    for _ in range(args.rounds):
+
+    def times(machine, loads):
         for transport, ranks in cases:
-            output = checked([BIN / "BraidCollectiveTimes", machine, transport, ranks, args.loads, args.between, "all", *args.bytes])
+            output = checked([BIN / "BraidCollectiveTimes", machine, transport, ranks, loads, args.between, "all", *args.bytes])
             for row in map(json.loads, output.splitlines()):
-                key = transport, ranks, row["kind"], row["bytes"]
+                yield (transport, ranks, row["kind"], row["bytes"]), row
+
+    # In turn, as the host may be slower or faster for minutes.
+    for turn in range(max(args.rounds, 0 if args.machine else args.calibrations)):
+        if not args.machine and turn < args.calibrations:
+            calibrations.calibrate()
+        if turn < args.rounds:
+            for key, row in times(args.machine or calibrations.files[-1], args.loads):
                 predicted[key] = row["predicted_s"]
                 measured.setdefault(key, []).append(row["faster_half_s"])
+    machine = calibrations.machine()
+    if len(calibrations.files) > 1:
+        predicted = {key: row["predicted_s"] for key, row in times(machine, 1)}
     for case in cases:
         rows, again = {}, []
         for key in predicted:
@@ -228,6 +260,8 @@ def on_hosts(machine, args, folder, hosts, rate):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--machine", help="a file of `braid calibrate` (default: calibrates now)")
+    parser.add_argument("--calibrations", type=int, default=1,
+                        help="without --machine: so many, in turn with the rounds, and predict by their medians (default: 1)")
     parser.add_argument("--ranks", type=int, nargs="+", default=[2, 4])
     parser.add_argument("--transports", nargs="+", default=["threads", "shm"], choices=["threads", "shm"])
     parser.add_argument("--loads", type=int, default=6, help="loads of each program, in turn (default: 6)")
@@ -240,14 +274,17 @@ def main():
     parser.add_argument("--rates", nargs="+", default=["1gbit"], help="of the links between test hosts (default: 1gbit)")
     parser.add_argument("--models", nargs="*", default=list(MODELS), choices=list(MODELS))
     args = parser.parse_args()
+    if min(args.calibrations, args.rounds, args.loads) < 1:
+        parser.error("--calibrations, --rounds and --loads expect at least 1")
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        machine = args.machine
-        if not machine:
-            machine = folder / "machine.json"
-            print(checked([BIN / "braid", "calibrate", "--max-load", 1000, "-o", machine]), end="", flush=True)
+        calibrations = Calibrations(folder, args.machine)
         if not args.hosts:
-            on_this_host(machine, args, folder)
+            on_this_host(calibrations, args, folder)
+            return 0
+        for _ in range(0 if args.machine else args.calibrations):
+            calibrations.calibrate()
+        machine = calibrations.machine()
         for rate in args.rates:
             for hosts in args.hosts:
                 on_hosts(machine, args, folder, hosts, rate)

@@ -8,6 +8,7 @@
 #include "braid/Pipelines/Compile.h"
 #include "braid/Runtime/Calibrate.h"
 #include "braid/Runtime/Files.h"
+#include "runtime/lib/Base/Median.h"
 #include "runtime/lib/Launcher/Launcher.h"
 #include "runtime/lib/Tool/RunHosts.h"
 
@@ -167,6 +168,57 @@ static int startOnHosts(const CalibrateArgs &args, const std::string &path) {
   return outcome.exitStatus;
 }
 
+static runtime::Status writeMachine(const std::string &path, const cost::Machine &machine) {
+  const std::string text = cost::machineToJson(machine);
+  if (runtime::Result<cost::Machine> back = cost::machineFromJson(text); !back.ok())
+    return runtime::Status::error("what was measured makes no machine file: ",
+                                  back.status().message());
+  return runtime::writeFile(path, {{text.data(), text.size()}});
+}
+
+/// Of each transport: how many times as long collectives took in one calibration as in another.
+static void printSpread(const std::vector<cost::MachineFile> &files) {
+  for (size_t t = 0; t < files[0].machine.transports.size(); ++t) {
+    const cost::Transport &transport = files[0].machine.transports[t];
+    std::vector<double> ratios;
+    for (size_t c = 0; c < transport.collectives.size(); ++c) {
+      double least = transport.collectives[c].seconds, most = least;
+      for (const cost::MachineFile &file : files) {
+        const double seconds = file.machine.transports[t].collectives[c].seconds;
+        least = std::min(least, seconds);
+        most = std::max(most, seconds);
+      }
+      ratios.push_back(most / std::max(least, 1e-12));
+    }
+    if (!ratios.empty())
+      llvm::outs() << "  " << transport.name << " of " << transport.ranks
+                   << llvm::format(" ranks: collectives took up to %.2f times as long in one "
+                                   "calibration as in another, %.2f in the median\n",
+                                   *std::max_element(ratios.begin(), ratios.end()),
+                                   runtime::median(ratios));
+  }
+}
+
+static int takeMedian(const CalibrateArgs &args, const std::string &path) {
+  std::vector<cost::MachineFile> files;
+  for (const std::string &file : args.medianOf) {
+    runtime::Result<cost::Machine> machine = cost::openMachine(file);
+    if (!machine.ok())
+      return fail(machine.status().message());
+    files.push_back({file, std::move(*machine)});
+  }
+  runtime::Result<cost::Machine> machine = cost::medianOf(files);
+  if (!machine.ok())
+    return fail("--median-of: " + machine.status().message());
+  machine->name = args.name.empty() ? llvm::sys::path::stem(path).str() : args.name;
+  if (runtime::Status status = writeMachine(path, *machine); !status.ok())
+    return fail(status.message());
+  llvm::outs() << "medians of " << *machine->measurement->calibrations << " calibrations\n";
+  printSpread(files);
+  llvm::outs() << "wrote " << path << "\n";
+  return kDone;
+}
+
 /// Adds a link to the machine file, which need not exist yet.
 static runtime::Status addLink(const std::string &path, const std::string &name, bool isQuick,
                                const cost::Link &link) {
@@ -188,11 +240,7 @@ static runtime::Status addLink(const std::string &path, const std::string &name,
                              [&](const cost::Link &other) { return other.name == link.name; }),
               links.end());
   links.insert(links.begin(), link);
-  const std::string text = cost::machineToJson(machine);
-  if (runtime::Result<cost::Machine> back = cost::machineFromJson(text); !back.ok())
-    return runtime::Status::error("what was measured makes no machine file: ",
-                                  back.status().message());
-  return runtime::writeFile(path, {{text.data(), text.size()}});
+  return writeMachine(path, machine);
 }
 
 static int measureLinks(const CalibrateArgs &args, const std::string &path) {
@@ -240,6 +288,8 @@ int runCalibrate(const CalibrateArgs &args) {
       return fail("cannot create '" + llvm::sys::path::parent_path(path) + "': " + error.message());
   if (runtime::Status status = runtime::checkWritable(path); !status.ok())
     return fail(status.message());
+  if (!args.medianOf.empty())
+    return takeMedian(args, path);
   if (args.links)
     return measureLinks(args, path);
   for (const std::string &transport : args.transports)
@@ -279,10 +329,7 @@ int runCalibrate(const CalibrateArgs &args) {
   if (!calibration.ok())
     return fail(calibration.status().message());
   progress.step("");
-  const std::string text = cost::machineToJson(calibration->machine);
-  if (runtime::Result<cost::Machine> back = cost::machineFromJson(text); !back.ok())
-    return fail("what was measured makes no machine file: " + back.status().message());
-  if (runtime::Status status = runtime::writeFile(path, {{text.data(), text.size()}}); !status.ok())
+  if (runtime::Status status = writeMachine(path, calibration->machine); !status.ok())
     return fail(status.message());
   for (const std::string &warning : calibration->warnings)
     llvm::errs() << "braid: warning: " << warning << "\n";

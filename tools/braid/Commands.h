@@ -106,6 +106,8 @@ struct CalibrateArgs {
   double maxLoad = 0.25; ///< cores that other programs may use
   /// Measures links between the hosts of a job in place of this host, and adds them to the file.
   bool links = false;
+  /// Measures nothing: takes the medians of these machine files.
+  std::vector<std::string> medianOf;
   std::string hosts; ///< that the job's processes are started on; empty: a launcher has
   std::string agent; ///< empty: ssh
 };

@@ -239,14 +239,17 @@ void addCalibrate(CLI::App &app, CalibrateArgs &args, int &status) {
       "the machine file (.json; default: machine.json in the user's cache folder, which "
       "`braid run --machine host` reads)");
   cmd->add_option("--name", args.name, "of the machine (default: the file's)");
-  cmd->add_option("--transports", args.transports, "only these: threads, shm (default: both)")
-      ->delimiter(',');
-  cmd->add_option("--max-load", args.maxLoad,
-                  "cores that other programs may use; with more, nothing is measured")
-      ->capture_default_str()
-      ->check(CLI::Range(0.0, 1e6).description(""));
-  cmd->add_flag("--quick", args.quick,
-                "measure few sizes once: shows that it works, but not how fast the host is");
+  CLI::Option *transports =
+      cmd->add_option("--transports", args.transports, "only these: threads, shm (default: both)")
+          ->delimiter(',');
+  CLI::Option *load =
+      cmd->add_option("--max-load", args.maxLoad,
+                      "cores that other programs may use; with more, nothing is measured")
+          ->capture_default_str()
+          ->check(CLI::Range(0.0, 1e6).description(""));
+  CLI::Option *quick =
+      cmd->add_flag("--quick", args.quick,
+                    "measure few sizes once: shows that it works, but not how fast the host is");
   CLI::Option *links = cmd->add_flag(
       "--links", args.links,
       "measure the links between hosts instead, by a process on each, and put them into the file "
@@ -257,9 +260,20 @@ void addCalibrate(CLI::App &app, CalibrateArgs &args, int &status) {
           ->needs(links);
   cmd->add_option("--agent", args.agent, "with --hosts: what reaches them (default: ssh)")
       ->needs(hosts);
-  cmd->footer("Takes about a minute; the host should do nothing else.\n\nExamples:\n"
+  cmd->add_option("--median-of", args.medianOf,
+                  "measure nothing, and write the medians of machine files that were measured on "
+                  "this host at different moments")
+      ->type_name("FILE FILE ...")
+      ->excludes(links)
+      ->excludes(transports)
+      ->excludes(load)
+      ->excludes(quick);
+  cmd->footer("Takes about a minute; the host should do nothing else. A virtual machine, whose "
+              "neighbours have a part in its memory,\nis slower or faster at times: calibrate it "
+              "at several, and take the median.\n\nExamples:\n"
               "  braid calibrate -o machine.json\n"
               "  braid calibrate --links --hosts a,b,c -o machine.json\n"
+              "  braid calibrate --median-of morning.json noon.json evening.json -o machine.json\n"
               "  braid run minilm.braid --random-weights 1 --random-inputs 1 --repeat 20 --machine "
               "machine.json");
   cmd->callback([&] { status = runCalibrate(args); });

@@ -145,7 +145,7 @@ void writeBehindCopy(ProgramWriter &writer, const Probe &probe, const std::strin
 struct Repeated {
   using OfProbe = std::function<int(const Probe &)>;
   OfProbe loads = [](const Probe &) { return 1; };
-  int runs = 1;
+  OfProbe runs = [](const Probe &) { return 1; };
   OfProbe inRun = [](const Probe &) { return 1; };
   OfProbe before = [](const Probe &) { return 0; };
 };
@@ -197,9 +197,10 @@ public:
 private:
   Status loadOnce(const std::vector<Probe> &probes) {
     ProgramWriter writer(ranks);
+    const int runs = repeated.runs(probes.back());
     // The first ones of a run find their threads asleep.
     const Probe first{CollectiveKind::allGather, ranks, 64, 64 * ranks, transport};
-    for (int i = 0; i < (repeated.runs == 1 ? 1 : 20); ++i)
+    for (int i = 0; i < (runs == 1 ? 1 : 20); ++i)
       writeBehindCopy(writer, first, "first." + std::to_string(i));
     for (int i = 0; i < repeated.before(probes.back()); ++i)
       writeBehindCopy(writer, probes.back(), "before." + std::to_string(i));
@@ -212,9 +213,9 @@ private:
     options.pin = true;
     ASSIGN_OR_RETURN(const ProgramWriter::Ready ready, writer.load(options));
     std::map<std::string, std::vector<double>> times;
-    for (int run = 0; run < repeated.runs; ++run) {
+    for (int run = 0; run < runs; ++run) {
       RETURN_IF_ERROR(ready.execution->run());
-      if (run > 0 || repeated.runs == 1)
+      if (run > 0 || runs == 1)
         RETURN_IF_ERROR(addTimes(*ready.execution, ranks, times));
     }
     for (const auto &[name, ofName] : times)
@@ -405,7 +406,7 @@ struct ColdProbes {
     };
     if (!quick) {
       repeated.loads = [](const Probe &) { return 4; };
-      repeated.runs = 3;
+      repeated.runs = [](const Probe &) { return 3; };
       repeated.inRun = [](const Probe &probe) {
         return probe.between > 16 << 20 ? 3 : probe.between > 0 ? 6 : 12;
       };
@@ -489,17 +490,18 @@ TransportMeasurement::TransportMeasurement(const std::string &name, int64_t rank
     repeated.loads = [=](const Probe &probe) {
       if (sharesCores)
         return 2;
-      return probe.bytes() > kLargest     ? 2
-             : probe.bytes() > kLarge     ? 3
-             : probe.bytes() > kLarge / 2 ? 4
-                                          : 6;
+      return probe.bytes() > kLargest ? 2 : probe.bytes() > kLarge ? 4 : 8;
     };
-    repeated.runs = 3;
+    // Where pages of memory lie in the caches makes loads of 2 to 60 MiB slower or faster by up to
+    // a half, and repetitions in one by little: many loads, each of few.
+    repeated.runs = [=](const Probe &probe) {
+      return sharesCores || probe.bytes() <= int64_t(1) << 20 ? 3 : 2;
+    };
     repeated.inRun = [=](const Probe &probe) {
       if (probe.bytes() > kLarge)
-        return sharesCores ? 1 : probe.bytes() > kLargest ? 2 : 5;
+        return sharesCores ? 1 : probe.bytes() > kLargest ? 2 : 4;
       if (probe.bytes() > (int64_t(1) << 20))
-        return sharesCores ? 3 : 5;
+        return sharesCores ? 3 : 4;
       return probe.bytes() > (int64_t(1) << 16) || sharesCores ? 12 : 40;
     };
     repeated.before = timesToSettle;
@@ -567,7 +569,7 @@ Result<cost::Transport> TransportMeasurement::result(std::vector<double> &errors
       if (const Probe one = probe(kind, ranks, bytes, name);
           one.bytes() > transport.collectives.back().bytes)
         add(one);
-    // Where copies begin to go around the caches, more bytes may take less time.
+    // Where copies and sums begin to go around the caches, more bytes may take less time.
     cost::CollectivePoint *begin = transport.collectives.data() + first,
                           *end = transport.collectives.data() + transport.collectives.size();
     cost::CollectivePoint *past =

@@ -207,6 +207,7 @@ template <typename Io> static void fields(Io &io, Measurement &v) {
   io.field("median_over_least", v.medianOverLeast);
   io.optional("end_over_begin", v.endOverBegin);
   io.optional("missing", v.missing);
+  io.optional("calibrations", v.calibrations);
 }
 
 template <typename Io> static void fields(Io &io, Machine &v) {

@@ -18,9 +18,9 @@ namespace braid::cost::testing {
 inline Machine sampleMachine() {
   Machine machine;
   machine.name = "sample";
-  machine.measurement =
-      Measurement{"2026-01-02T03:04:05Z",       40, "0.1.0", "oneDNN 2.6.3", 5, 0.01, 1.02, 1.03,
-                  {{"ucx", "not measured yet"}}};
+  machine.measurement = Measurement{
+      "2026-01-02T03:04:05Z",        40,          "0.1.0", "oneDNN 2.6.3", 5, 0.01, 1.02, 1.03,
+      {{"ucx", "not measured yet"}}, std::nullopt};
   machine.processor = Processor{"Sample Processor", 2, "avx2", {{1, 32768, 1}, {2, 1048576, 2}}};
   for (const int64_t busy : {1, 2}) {
     ComputeRates rates;

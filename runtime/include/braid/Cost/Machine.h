@@ -230,6 +230,8 @@ struct Measurement {
   std::optional<double> endOverBegin;
   /// What could not be measured, and why.
   std::map<std::string, std::string> missing;
+  /// How many calibrations these figures are medians of; null: one.
+  std::optional<int64_t> calibrations;
 };
 
 struct Machine {
@@ -257,6 +259,18 @@ struct Machine {
 /// unknown fields, units other than those above, numbers that no machine has.
 Result<Machine> machineFromJson(const std::string &text);
 std::string machineToJson(const Machine &machine);
+
+/// A machine and the path of its file, for messages.
+struct MachineFile {
+  std::string path;
+  Machine machine;
+};
+
+/// The median of each figure over several calibrations of a machine (at least two, and not the same
+/// one twice), as one moment of a virtual machine or of a host with other work is not like another.
+/// The name is the first one's. Refuses files that have not measured the same: other sizes,
+/// transports or links, another processor, another version of Braid or of its library.
+Result<Machine> medianOf(const std::vector<MachineFile> &files);
 
 /// The file of this path, or the machine of this name among those that Braid brings ("h100").
 Result<Machine> openMachine(const std::string &nameOrPath);
