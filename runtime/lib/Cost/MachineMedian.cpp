@@ -91,16 +91,16 @@ Result<Machine> medianOf(const std::vector<MachineFile> &files) {
   if (files.size() < 2)
     return Status::error("a median expects the files of two calibrations or more, got ",
                          files.size());
-  for (const MachineFile &file : files) {
+  for (const MachineFile &file : files)
     if (!file.machine.measurement)
       return Status::error(inQuotes(file.path), " is a published machine: only calibrations have a "
                                                 "median");
-    // Otherwise one that is given twice would count twice.
+  // Otherwise one that is given twice would count twice.
+  for (const MachineFile &file : files)
     for (const MachineFile &other : files)
       if (&other != &file && other.machine.measurement->at == file.machine.measurement->at)
         return Status::error(inQuotes(file.path), " and ", inQuotes(other.path),
                              " are the same calibration, of ", file.machine.measurement->at);
-  }
   Measurement whole = *files[0].machine.measurement;
   whole.seconds = 0;
   whole.calibrations = 0;
