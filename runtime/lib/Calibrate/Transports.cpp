@@ -74,8 +74,9 @@ Probe probe(CollectiveKind kind, int64_t ranks, int64_t bytes, const std::string
 /// The median, or of few, which take long and may be interrupted, the lower quartile.
 double typical(std::vector<double> numbers) {
   constexpr size_t kFew = 12;
-  const auto at = numbers.begin() +
-                  static_cast<std::ptrdiff_t>(numbers.size() / (numbers.size() < kFew ? 4 : 2));
+  const size_t count = numbers.size();
+  const auto at =
+      numbers.begin() + static_cast<std::ptrdiff_t>(count < kFew ? (count + 1) / 4 : count / 2);
   std::nth_element(numbers.begin(), at, numbers.end());
   return *at;
 }
@@ -490,7 +491,7 @@ TransportMeasurement::TransportMeasurement(const std::string &name, int64_t rank
     repeated.loads = [=](const Probe &probe) {
       if (sharesCores)
         return 2;
-      return probe.bytes() > kLargest ? 2 : probe.bytes() > kLarge ? 4 : 8;
+      return probe.bytes() > kLargest ? 3 : probe.bytes() > kLarge ? 4 : 8;
     };
     // Where pages of memory lie in the caches makes loads of 2 to 60 MiB slower or faster by up to
     // a half, and repetitions in one by little: many loads, each of few.
@@ -499,7 +500,7 @@ TransportMeasurement::TransportMeasurement(const std::string &name, int64_t rank
     };
     repeated.inRun = [=](const Probe &probe) {
       if (probe.bytes() > kLarge)
-        return sharesCores ? 1 : probe.bytes() > kLargest ? 2 : 4;
+        return sharesCores ? 1 : probe.bytes() > kLargest ? 3 : 4;
       if (probe.bytes() > (int64_t(1) << 20))
         return sharesCores ? 3 : 4;
       return probe.bytes() > (int64_t(1) << 16) || sharesCores ? 12 : 40;
