@@ -18,11 +18,11 @@ static int64_t cacheBytes() {
   return bytes > 0 ? std::min(bytes, kMost) : INT64_MAX;
 }
 
-/// Sums go around the caches from there on, too, also those that others read next: where neighbours
-/// of a virtual machine have a part in the cache, all_reduces of two ranks that use 48 to 128 MiB
-/// take a third less time, reduce_scatters half, and on a cache of one's own 5 % more.
 /// From half of the cache on, copies around it would halve the time of collectives that follow each
 /// other; but programs that read the results, from memory then, would take up to 1.7 times as long.
+/// Sums that other ranks read next go around it, too. All_reduces of two ranks that use 48 to
+/// 128 MiB take a third less time for that where neighbours of a virtual machine have a part in the
+/// cache, and 5 % more where none has.
 bool exceedsCaches(int64_t touched) { return touched > cacheBytes(); }
 
 Result<std::shared_ptr<const Schedule>> PlanTable::scheduleOf(Group &group, int64_t position) {

@@ -24,7 +24,7 @@ using runtime::median;
 
 namespace {
 
-/// The same place in all files; the first is where the medians go.
+/// The same place in the documents of all files.
 struct Place {
   const std::vector<MachineFile> &files;
   std::vector<const Json *> values; ///< of each file

@@ -268,7 +268,8 @@ struct MachineFile {
 
 /// The median of each figure over several calibrations of a machine (at least two, and not the same
 /// one twice), as one moment of a virtual machine or of a host with other work is not like another.
-/// The name is the first one's. Refuses files that have not measured the same: other sizes,
+/// The name is the first one's. Of the measurement, `seconds` is the sum, `foreignCores` the most,
+/// and `at` the last one. Refuses files that have not measured the same: other sizes,
 /// transports or links, another processor, another version of Braid or of its library.
 Result<Machine> medianOf(const std::vector<MachineFile> &files);
 
