@@ -101,13 +101,18 @@ def test_calibration_finds_what_links_have(rate, tmp_path):
     assert 0.85 * payload < link["both_ways_bytes_per_second"] < 1.03 * payload, done.stdout
     # Three hosts share the card of one: the rate is that of the card, not of two links.
     assert link["host_bytes_per_second"] == pytest.approx(payload, rel=0.05), done.stdout
-    assert 0 < link["latency_seconds"] <= link["exchange_seconds"] < 0.01
+    exchanges = link["exchanges"]
+    assert [point["bytes"] for point in exchanges] == [8, 1 << 10, 2 << 10, 4 << 10, 16 << 10]
+    assert 0 < link["latency_seconds"] <= exchanges[0]["seconds"] <= exchanges[-1]["seconds"] < 0.01
     assert link["processor_bytes_per_second"] > payload
     assert 1 <= link["compute_slowdown"] < 20 and 1 <= link["communication_slowdown"] < 20, done.stdout
     # Behind other work, an exchange takes at most as long as it takes to wake a host that has a part of a core.
     cold = link["cold"]
-    assert [point["between_bytes"] for point in cold] == [1 << 19, 1 << 21, 1 << 23, 1 << 26]
-    assert sorted(cold, key=lambda point: point["seconds"]) == cold, done.stdout
+    assert [(point["between_bytes"], point["bytes"]) for point in cold] == [
+        (between, size) for between in (1 << 19, 1 << 21, 1 << 23, 1 << 26) for size in (8, 16 << 10)]
+    for size in 8, 16 << 10:
+        of_size = [point["seconds"] for point in cold if point["bytes"] == size]
+        assert sorted(of_size) == of_size, done.stdout
     assert all(0 <= point["seconds"] < 0.05 for point in cold), done.stdout
     seconds = [message["seconds"] for message in link["messages"]]
     assert seconds == sorted(seconds)

@@ -16,7 +16,6 @@ import argparse
 import json
 import os
 import pathlib
-import shutil
 import statistics
 import subprocess
 import sys
@@ -215,6 +214,15 @@ def on_this_host(calibrations, args, folder):
             for transport in args.transports}, "error_of_least")
 
 
+def write_machine_of_hosts(machine, path, hosts):
+    """Test hosts have a core each, but one memory and its caches together: what a core of theirs does is what one does here while as
+    many are busy as there are hosts."""
+    file = json.loads(pathlib.Path(machine).read_text())
+    busy = [rates for rates in file["compute"] if rates["busy_cores"] <= hosts]
+    file["compute"] = [dict(busy[-1], busy_cores=1)]
+    path.write_text(json.dumps(file))
+
+
 def on_hosts(machine, args, folder, hosts, rate):
     """A rank on each of some test hosts, without quotas: a machine file tells of whole cores."""
     with Lab(hosts=hosts, rate=rate) as lab:
@@ -223,31 +231,48 @@ def on_hosts(machine, args, folder, hosts, rate):
                                                       lab.agent]], capture_output=True, text=True, timeout=600)
             if done.returncode:
                 sys.exit(f"predictions: error: {tool} over hosts ended with status {done.returncode}\n{done.stdout}{done.stderr}")
-        links = folder / "links.json"
-        shutil.copy(machine, links)
-        there("braid", ["calibrate", "--links", "-o", links])
-        rows = {}
-        for operation in OPERATIONS if args.bytes else ():
-            for size in args.bytes:
-                calls = max(2, min(64, (16 << 20) // size))
-                # A shaped link lets a burst pass at once, so most runs come after far more than one.
-                repeat = max(5, (8 << 20) // (calls * size))
-                text, given, _ = peers.collectives(operation, size // 4 // hosts * hosts, hosts, calls)
-                (folder / "program.mlir").write_text(text)
-                np.save(folder / "x.npy", given)
-                checked([BIN / "braid", "compile", folder / "program.mlir", "-o", folder / "program.braid"])
-                command = [folder / "program.braid", "--warmup", 1, "--repeat", repeat, "--machine", links, "--report",
-                           folder / "report.json", "--time-limit", 300]
-                command += (word for call in range(calls) for word in ("--input", f"x{call}={folder / 'x.npy'}"))
-                measured = []
+        cases = [(operation, size) for operation in OPERATIONS for size in args.bytes]
+        calls_of = {size: max(2, min(64, (16 << 20) // size)) for size in args.bytes}
+        for operation, size in cases:
+            text, given, _ = peers.collectives(operation, size // 4 // hosts * hosts, hosts, calls_of[size])
+            (folder / "program.mlir").write_text(text)
+            np.save(folder / f"{operation}-{size}.npy", given)
+            checked([BIN / "braid", "compile", folder / "program.mlir", "-o", folder / f"{operation}-{size}.braid"])
+
+        def times(links, operation, size, repeat):
+            """Predicted and measured seconds of a collective."""
+            command = [folder / f"{operation}-{size}.braid", "--warmup", 1, "--repeat", repeat, "--machine", links, "--report",
+                       folder / "report.json", "--time-limit", 300]
+            for call in range(calls_of[size]):
+                command += ["--input", f"x{call}={folder / f'{operation}-{size}.npy'}"]
+            there("braid-run", command)
+            prediction = json.loads((folder / "report.json").read_text())["prediction"]
+            if "missing" in prediction:
+                sys.exit(f"predictions: error: {operation}: {prediction['missing']}")
+            return [prediction["run"][field] / calls_of[size] for field in ("predicted_s", "measured_s")]
+
+        # In turn, as the host may be slower or faster for minutes.
+        files, predicted, measured = [], {}, {}
+        for turn in range(max(args.calibrations, args.rounds if cases else 1)):
+            if turn < args.calibrations:
+                files.append(folder / f"links-{turn}.json")
+                write_machine_of_hosts(machine, files[-1], hosts)
+                there("braid", ["calibrate", "--links", "-o", files[-1]])
+            for case in cases if turn < args.rounds else ():
                 # Of few bytes it matters what else a host does; of many only how long they take.
-                for _ in range(args.rounds if size <= 1 << 20 else 1):
-                    there("braid-run", command)
-                    prediction = json.loads((folder / "report.json").read_text())["prediction"]
-                    if "missing" in prediction:
-                        sys.exit(f"predictions: error: {operation}: {prediction['missing']}")
-                    measured.append(prediction["run"]["measured_s"] / calls)
-                rows.setdefault(operation, {})[size] = prediction["run"]["predicted_s"] / calls, statistics.median(measured)
+                if turn == 0 or case[1] <= 1 << 20:
+                    # A shaped link lets a burst pass at once, so most runs come after far more than one.
+                    repeat = max(5, (64 << 20) // (calls_of[case[1]] * case[1]))
+                    predicted[case], of_case = times(files[-1], *case, repeat)
+                    measured.setdefault(case, []).append(of_case)
+        links = files[0]
+        if len(files) > 1:
+            links = folder / "links.json"
+            print(checked([BIN / "braid", "calibrate", "--median-of", *files, "-o", links]), end="", flush=True)
+            predicted = {case: times(links, *case, 1)[0] for case in cases}
+        rows = {}
+        for operation, size in cases:
+            rows.setdefault(operation, {})[size] = predicted[operation, size], statistics.median(measured[operation, size])
         if rows:
             print(f"\n{hosts} hosts at {rate}, a rank each: measured us (error), load average {os.getloadavg()[0]:.1f}\n")
             print_errors(rows, args.bytes)
@@ -261,7 +286,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--machine", help="a file of `braid calibrate` (default: calibrates now)")
     parser.add_argument("--calibrations", type=int, default=1,
-                        help="without --machine: so many, in turn with the rounds, and predict by their medians (default: 1)")
+                        help="so many, of this host without --machine, and of links with --hosts, in turn with the rounds, and predict "
+                             "by their medians (default: 1)")
     parser.add_argument("--ranks", type=int, nargs="+", default=[2, 4])
     parser.add_argument("--transports", nargs="+", default=["threads", "shm"], choices=["threads", "shm"])
     parser.add_argument("--loads", type=int, default=6, help="loads of each program, in turn (default: 6)")

@@ -176,27 +176,41 @@ static runtime::Status writeMachine(const std::string &path, const cost::Machine
   return runtime::writeFile(path, {{text.data(), text.size()}});
 }
 
-/// Of each transport: how many times as long collectives took in one calibration as in another.
-static void printSpread(const std::vector<cost::MachineFile> &files) {
-  for (size_t t = 0; t < files[0].machine.transports.size(); ++t) {
-    const cost::Transport &transport = files[0].machine.transports[t];
-    std::vector<double> ratios;
-    for (size_t c = 0; c < transport.collectives.size(); ++c) {
-      double least = transport.collectives[c].seconds, most = least;
-      for (const cost::MachineFile &file : files) {
-        const double seconds = file.machine.transports[t].collectives[c].seconds;
-        least = std::min(least, seconds);
-        most = std::max(most, seconds);
-      }
-      ratios.push_back(most / std::max(least, 1e-12));
+/// Of points that each machine has as many of: how many times as long they took in one calibration
+/// as in another.
+template <typename PointsOf>
+static void printSpread(const std::vector<cost::MachineFile> &files, PointsOf pointsOf,
+                        llvm::StringRef what) {
+  std::vector<double> ratios;
+  for (size_t i = 0; i < pointsOf(files[0].machine).size(); ++i) {
+    double least = pointsOf(files[0].machine)[i].seconds, most = least;
+    for (const cost::MachineFile &file : files) {
+      const double seconds = pointsOf(file.machine)[i].seconds;
+      least = std::min(least, seconds);
+      most = std::max(most, seconds);
     }
-    if (!ratios.empty())
-      llvm::outs() << "  " << transport.name << " of " << transport.ranks
-                   << llvm::format(" ranks: collectives took up to %.2f times as long in one "
-                                   "calibration as in another, %.2f in the median\n",
-                                   *std::max_element(ratios.begin(), ratios.end()),
-                                   runtime::median(ratios));
+    ratios.push_back(most / std::max(least, 1e-12));
   }
+  if (!ratios.empty())
+    llvm::outs() << "  " << what
+                 << llvm::format(" took up to %.2f times as long in one calibration as in another, "
+                                 "%.2f in the median\n",
+                                 *std::max_element(ratios.begin(), ratios.end()),
+                                 runtime::median(ratios));
+}
+
+/// Of each transport and link.
+static void printSpread(const std::vector<cost::MachineFile> &files) {
+  const cost::Machine &first = files[0].machine;
+  for (size_t t = 0; t < first.transports.size(); ++t)
+    printSpread(
+        files, [&](const cost::Machine &m) -> auto & { return m.transports[t].collectives; },
+        first.transports[t].name + " of " + std::to_string(first.transports[t].ranks) +
+            " ranks: collectives");
+  for (size_t l = 0; l < first.links.size(); ++l)
+    printSpread(
+        files, [&](const cost::Machine &m) -> auto & { return m.links[l].exchanges; },
+        first.links[l].name + ": exchanges");
 }
 
 static int takeMedian(const CalibrateArgs &args, const std::string &path) {
@@ -266,8 +280,8 @@ static int measureLinks(const CalibrateArgs &args, const std::string &path) {
       << link.name
       << llvm::format(
              ": latency %.1f us (%.1f both ways at once), %.2f MB/s, %.2f MB/s both ways at once",
-             link.latencySeconds * 1e6, *link.exchangeSeconds * 1e6, link.bytesPerSecond * 1e-6,
-             *link.bothWaysBytesPerSecond * 1e-6);
+             link.latencySeconds * 1e6, link.exchanges.front().seconds * 1e6,
+             link.bytesPerSecond * 1e-6, *link.bothWaysBytesPerSecond * 1e-6);
   if (link.hostBytesPerSecond)
     llvm::outs() << llvm::format(", %.2f MB/s to all peers of a host",
                                  *link.hostBytesPerSecond * 1e-6);

@@ -11,14 +11,26 @@
 
 namespace braid::cost {
 
+/// Bytes that are fewer than all of the table take as long as its first ones.
+static double secondsOf(const std::vector<MessagePoint> &points, double bytes) {
+  std::vector<std::pair<double, double>> seconds;
+  for (const MessagePoint &point : points)
+    seconds.emplace_back(static_cast<double>(point.bytes), point.seconds);
+  return secondsAt(seconds, std::max(bytes, seconds.front().first));
+}
+
 /// What a message takes longer than the latency.
 static double movingSeconds(const Link &link, double bytes) {
-  std::vector<std::pair<double, double>> seconds;
-  for (const MessagePoint &point : link.messages)
-    seconds.emplace_back(static_cast<double>(point.bytes), point.seconds);
-  // Messages that are shorter than all of the table take as long as its first one.
-  return std::max(0.0,
-                  secondsAt(seconds, std::max(bytes, seconds.front().first)) - link.latencySeconds);
+  return std::max(0.0, secondsOf(link.messages, bytes) - link.latencySeconds);
+}
+
+double exchangeLatency(const Link &link, double bytes) {
+  if (link.exchanges.empty())
+    return link.latencySeconds;
+  bytes = std::min(bytes, static_cast<double>(link.exchanges.back().bytes));
+  const double moving =
+      link.messages.empty() ? bytes / link.bytesPerSecond : movingSeconds(link, bytes);
+  return std::max(link.latencySeconds, secondsOf(link.exchanges, bytes) - moving);
 }
 
 double burstBytes(const Link &link) {

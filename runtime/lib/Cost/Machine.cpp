@@ -146,11 +146,11 @@ template <typename Io> static void fields(Io &io, Link &v) {
   io.field("name", v.name);
   io.field("latency_seconds", v.latencySeconds);
   io.field("bytes_per_second", v.bytesPerSecond);
-  io.optional("exchange_seconds", v.exchangeSeconds);
   io.optional("both_ways_bytes_per_second", v.bothWaysBytesPerSecond);
   io.optional("host_bytes_per_second", v.hostBytesPerSecond);
   io.optional("processor_bytes_per_second", v.processorBytesPerSecond);
   io.optional("messages", v.messages);
+  io.optional("exchanges", v.exchanges);
   io.optional("compute_slowdown", v.computeSlowdown);
   io.optional("communication_slowdown", v.communicationSlowdown);
   io.optional("cold", v.cold);
@@ -247,7 +247,6 @@ constexpr Unit kUnits[] = {
     {"bytes_per_second", 1e5, 1e14, "bytes per second"},
     {"latency_seconds", 0, 10, "seconds"},
     {"message_seconds", 0, 10, "seconds"},
-    {"exchange_seconds", 0, 10, "seconds"},
     {"launch_seconds", 0, 10, "seconds"},
     {"command_seconds", 0, 0.01, "seconds"},
     {"call_seconds", 0, 0.01, "seconds"},
@@ -364,6 +363,20 @@ Status checkSources(const Machine &machine, const std::vector<std::string> &numb
   return {};
 }
 
+/// Up to version 2 links have the seconds of an exchange of 8 bytes, and of no others.
+void nameExchanges(Json &json) {
+  auto links = json.find("links");
+  if (links == json.end() || !links->is_array())
+    return;
+  for (Json &link : *links)
+    if (auto seconds = link.is_object() ? link.find("exchange_seconds") : link.end();
+        seconds != link.end()) {
+      const Json exchange = {{"bytes", 8}, {"seconds", *seconds}};
+      link.erase(seconds);
+      link["exchanges"].push_back(exchange);
+    }
+}
+
 } // namespace
 
 Result<Machine> machineFromJson(const std::string &text) {
@@ -374,6 +387,8 @@ Result<Machine> machineFromJson(const std::string &text) {
   if (machine.formatVersion < 1 || machine.formatVersion > Machine::kFormatVersion)
     version.fail("expects format version 1 to " + std::to_string(Machine::kFormatVersion) +
                  ", got " + std::to_string(machine.formatVersion));
+  if (machine.formatVersion < 3 && json.is_object())
+    nameExchanges(json);
   std::vector<std::string> numbers;
   // Before the fields, so that a wrong unit is not only an unknown field.
   if (json.is_object())

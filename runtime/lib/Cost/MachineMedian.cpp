@@ -85,6 +85,12 @@ Status putMedians(const Place &place, Json &result) {
   return {};
 }
 
+/// But for the name.
+bool isSame(const Machine &one, Machine other) {
+  other.name = one.name;
+  return machineToJson(one) == machineToJson(other);
+}
+
 } // namespace
 
 Result<Machine> medianOf(const std::vector<MachineFile> &files) {
@@ -95,10 +101,11 @@ Result<Machine> medianOf(const std::vector<MachineFile> &files) {
     if (!file.machine.measurement)
       return Status::error(inQuotes(file.path), " is a published machine: only calibrations have a "
                                                 "median");
-  // Otherwise one that is given twice would count twice.
+  // Otherwise one that is given twice would count twice. Files of one calibration of the host may
+  // have links of several.
   for (const MachineFile &file : files)
     for (const MachineFile &other : files)
-      if (&other != &file && other.machine.measurement->at == file.machine.measurement->at)
+      if (&other != &file && isSame(file.machine, other.machine))
         return Status::error(inQuotes(file.path), " and ", inQuotes(other.path),
                              " are the same calibration, of ", file.machine.measurement->at);
   Measurement whole = *files[0].machine.measurement;

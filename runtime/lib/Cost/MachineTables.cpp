@@ -200,6 +200,7 @@ Status checkLinks(const Machine &machine) {
   for (size_t i = 0; i < machine.links.size(); ++i) {
     const std::string link = "links[" + std::to_string(i) + "]";
     RETURN_IF_ERROR(checkAscending(link + ".messages", machine.links[i].messages));
+    RETURN_IF_ERROR(checkAscending(link + ".exchanges", machine.links[i].exchanges));
     RETURN_IF_ERROR(checkCold(link, machine.links[i].cold));
   }
   return {};

@@ -5,6 +5,7 @@
 #include "ScheduleSimulation.h"
 
 #include "Interpolation.h"
+#include "braid/Cost/LinkBurst.h"
 
 #include <algorithm>
 #include <limits>
@@ -150,10 +151,12 @@ double ScheduleSimulation::messageSeconds(size_t r) const {
   return hosts.at(hostOf(r)).sharesCores ? 0 : network.messageSeconds;
 }
 
-double ScheduleSimulation::latencyTo(size_t r) const {
+double ScheduleSimulation::latencyTo(size_t r, const Message &message) const {
   const Link &link = network.between;
-  return ranks[r].sendsToHosts ? link.exchangeSeconds.value_or(link.latencySeconds)
-                               : link.latencySeconds;
+  if (!ranks[r].sendsToHosts)
+    return link.latencySeconds;
+  const ScheduleStep &step = schedules[std::get<0>(message)].steps[senders.at(message)];
+  return exchangeLatency(link, static_cast<double>(step.piece.bytes));
 }
 
 /// The step that the rank takes next, if it can; behind the last one, its end.
@@ -340,8 +343,8 @@ void ScheduleSimulation::advance() {
   if (first != flows.end()) {
     // The bytes of a message have left; it arrives the latency later.
     const Message message = first->second.messages.front().first;
-    events.push({now + latencyTo(std::get<1>(message)), Event::messageArrives, std::get<0>(message),
-                 senders.at(message), message});
+    events.push({now + latencyTo(std::get<1>(message), message), Event::messageArrives,
+                 std::get<0>(message), senders.at(message), message});
     first->second.messages.pop_front();
     if (first->second.messages.empty())
       flows.erase(first);

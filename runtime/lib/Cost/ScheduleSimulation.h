@@ -88,7 +88,7 @@ private:
   void leaveCore(size_t r);
   void send(size_t r, uint32_t number, const ScheduleStep &step);
   /// From the last byte of a message that leaves its host until it has arrived.
-  double latencyTo(size_t r) const;
+  double latencyTo(size_t r, const Message &message) const;
   /// Within a host, seconds until a rank sees what another has done.
   double messageSeconds(size_t r) const;
   void process(const Event &event);

@@ -55,6 +55,40 @@ TEST(LinkBurst, OfMeasuredMessages) {
   EXPECT_EQ(burstGain(plain, 1e6), 0);
 }
 
+// What a message of an exchange arrives later than its last byte has left.
+TEST(LinkBurst, LatencyOfExchanges) {
+  Link link = shaped();
+  EXPECT_EQ(exchangeLatency(link, 8), 1e-5); // none was measured
+  link.exchanges = {{8, 2e-5}, {1000, 2.1e-5}, {10000, 8e-5}};
+  EXPECT_NEAR(exchangeLatency(link, 1), 2e-5 - 1e-6, 1e-12); // as the shortest message takes
+  EXPECT_NEAR(exchangeLatency(link, 1000), 2e-5, 1e-12);
+  EXPECT_NEAR(exchangeLatency(link, 10000), 7e-5, 1e-12);
+  EXPECT_NEAR(exchangeLatency(link, 5500), (2.1e-5 + 8e-5) / 2 - 5.5e-6, 1e-12);
+  EXPECT_NEAR(exchangeLatency(link, 1e6), 7e-5, 1e-12); // that of the longest
+  link.exchanges = {{8, 9e-6}};                         // never less than that of a message
+  EXPECT_EQ(exchangeLatency(link, 8), 1e-5);
+  link.messages.clear();
+  link.exchanges = {{1000, 3e-5}};
+  EXPECT_NEAR(exchangeLatency(link, 1000), 2e-5, 1e-12); // what 1000 bytes take longer
+}
+
+// Where a processor takes longer for an exchange than the link for its bytes, that bounds a chain.
+TEST(LinkBurst, AChainIsNoFasterThanAProcessor) {
+  Link link = shaped();
+  link.exchanges = {{8, 2e-5}, {2000, 3e-5}, {10000, 5e-5}};
+  for (const double bytes : {2000.0, 10000.0}) {
+    LinkBurst burst;
+    double now = 0, last = 0;
+    for (int i = 0; i < 300; ++i) {
+      last =
+          burst.pass(link, bytes, now, bytes / link.bytesPerSecond + exchangeLatency(link, bytes));
+      now += last;
+    }
+    const double expected = std::max(bytes / link.bytesPerSecond, bytes == 2000 ? 3e-5 : 5e-5);
+    EXPECT_NEAR(last, expected, 1e-3 * expected) << bytes;
+  }
+}
+
 // One collective behind the other takes what the bandwidth takes, and no latency besides: the link
 // passes the bytes of the next one while the last bytes of this one arrive.
 TEST(LinkBurst, AChainIsAsFastAsTheBandwidth) {

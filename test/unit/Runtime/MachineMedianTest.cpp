@@ -91,6 +91,11 @@ TEST(MachineMedian, RefusesWhatHasNotMeasuredTheSame) {
             "'b.json' is a published machine: only calibrations have a median");
   EXPECT_EQ(refusal([](Machine &m) { m.measurement->at = "2026-01-02T03:00:00Z"; }),
             "'a.json' and 'b.json' are the same calibration, of 2026-01-02T03:00:00Z");
+  EXPECT_EQ(refusal([](Machine &m) {
+              m.measurement->at = "2026-01-02T03:00:00Z";
+              m.links[0].exchanges[0].seconds = 8e-5; // of the same host with other links
+            }),
+            "");
   EXPECT_EQ(refusal([](Machine &m) { m.processor->cores = 3; }),
             "'b.json' does not measure what 'a.json' does: in 'processor.cores' expects 2, got 3");
   EXPECT_EQ(refusal([](Machine &m) { m.measurement->version = "0.2.0"; }),

@@ -63,14 +63,35 @@ TEST(MachineFile, ReadsVersionsWithoutTablesOfCollectives) {
   EXPECT_EQ(machineToJson(*read), text);
 }
 
+// Files of versions that had no table of them tell of the shortest exchange.
+TEST(MachineFile, ReadsExchangesOfVersion2) {
+  Json json = Json::parse(machineToJson(sampleMachine()));
+  json["format_version"] = 2;
+  json["links"][0].erase("exchanges");
+  braid::runtime::Result<Machine> without = machineFromJson(json.dump());
+  ASSERT_OK(without.status());
+  EXPECT_TRUE(without->links[0].exchanges.empty());
+  json["links"][0]["exchange_seconds"] = 7e-5;
+  braid::runtime::Result<Machine> with = machineFromJson(json.dump());
+  ASSERT_OK(with.status());
+  ASSERT_EQ(with->links[0].exchanges.size(), 1u);
+  EXPECT_EQ(with->links[0].exchanges[0].bytes, 8);
+  EXPECT_EQ(with->links[0].exchanges[0].seconds, 7e-5);
+  json["links"][0]["exchange_seconds"] = "slow";
+  EXPECT_ERROR(machineFromJson(json.dump()).status(),
+               "field 'links[0].exchanges[0].seconds' expects a number, got string");
+  json["links"] = 3;
+  EXPECT_ERROR(machineFromJson(json.dump()).status(), "field 'links' expects an array, got 3");
+}
+
 TEST(MachineFile, RefusesWhatIsNoMachine) {
   EXPECT_ERROR(machineFromJson("").status(),
                "parse error at line 1, column 1: syntax error while parsing value - unexpected end "
                "of input; expected '[', '{', or a literal");
   EXPECT_ERROR(machineFromJson("[]").status(), "expects an object, got array");
   EXPECT_ERROR(machineFromJson("{}").status(), "field 'format_version' is missing");
-  EXPECT_ERROR(after([](Json &j) { j["format_version"] = 3; }),
-               "expects format version 1 to 2, got 3");
+  EXPECT_ERROR(after([](Json &j) { j["format_version"] = 4; }),
+               "expects format version 1 to 3, got 4");
   EXPECT_ERROR(after([](Json &j) { j["transports"][1]["collectives"][0]["kind"] = "sum"; }),
                "field 'transports[1].collectives[0].kind' expects a collective, got 'sum'");
   EXPECT_ERROR(after([](Json &j) { j["transports"][1]["collectives"][1]["bytes"] = 1000; }),
@@ -102,6 +123,10 @@ TEST(MachineFile, RefusesWhatIsNoMachine) {
                }),
                "field 'links[0].cold[1]' expects ascending between_bytes, and bytes for each of "
                "them");
+  EXPECT_ERROR(after([](Json &j) { j["links"][0]["exchanges"][1]["bytes"] = 8; }),
+               "field 'links[0].exchanges' expects ascending bytes, got 8 behind 8");
+  EXPECT_ERROR(after([](Json &j) { j["links"][0]["exchange_seconds"] = 7e-5; }),
+               "'links[0]': unknown field 'exchange_seconds'");
   EXPECT_ERROR(after([](Json &j) { j.erase("name"); }), "field 'name' is missing");
   EXPECT_ERROR(after([](Json &j) { j["color"] = "red"; }), "unknown field 'color'");
   EXPECT_ERROR(after([](Json &j) { j["compute"][0]["memory"][1]["speed"] = 3; }),
@@ -138,8 +163,6 @@ TEST(MachineFile, RefusesImplausibleNumbers) {
                "field 'links[0].latency_seconds' expects 0 to 10 seconds, got -1e-06");
   EXPECT_ERROR(after([](Json &j) { j["links"][0]["latency_seconds"] = 50; }), // microseconds
                "field 'links[0].latency_seconds' expects 0 to 10 seconds, got 50");
-  EXPECT_ERROR(after([](Json &j) { j["links"][0]["exchange_seconds"] = 70; }),
-               "field 'links[0].exchange_seconds' expects 0 to 10 seconds, got 70");
   EXPECT_ERROR(after([](Json &j) { j["measurement"]["end_over_begin"] = 0; }),
                "field 'measurement.end_over_begin' expects 0.001 to 1000 times as long, got 0");
   EXPECT_ERROR(after([](Json &j) { j["overheads"]["command_seconds"] = -1; }),
@@ -274,7 +297,7 @@ TEST(MachineFile, IsFoundByNameOrPath) {
   const std::string text = "{\"format_version\": 7}";
   ASSERT_OK(braid::runtime::writeFile(path, {{text.data(), text.size()}}));
   EXPECT_ERROR(openMachine(path).status(),
-               "machine file '" + path + "': expects format version 1 to 2, got 7");
+               "machine file '" + path + "': expects format version 1 to 3, got 7");
   EXPECT_FALSE(openMachine(path + ".other").ok());
   ASSERT_EQ(setenv("BRAID_CACHE_DIR", "/some/where", 1), 0);
   EXPECT_EQ(defaultMachinePath(), "/some/where/machine.json");

@@ -105,7 +105,7 @@ TEST(ScheduleTime, CardsOfMeasuredLinks) {
 
 TEST(ScheduleTime, HostsThatSendToEachOther) {
   Network network = links();
-  network.between.exchangeSeconds = 3 * kAlpha;
+  network.between.exchanges = {{1 << 16, 3 * kAlpha + (1 << 16) / kBeta}};
   // A step of an exchange takes what that of two hosts takes, ...
   ScheduleRequest gather =
       request(CollectiveKind::allGather, ScheduleAlgorithm::direct, 2, 1 << 16);

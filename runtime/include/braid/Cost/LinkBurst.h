@@ -15,6 +15,11 @@
 
 namespace braid::cost {
 
+/// What goes by from the end of a message over a link, when its last byte has left, to that of its
+/// receive, if both hosts send one to the other at the same time, in seconds: what such an exchange
+/// (Link::exchanges) takes longer than a message takes to move. Longer messages than all of the
+/// table have the latency of its last one.
+double exchangeLatency(const Link &link, double bytes);
 /// The bytes of a burst; 0 for a link that has none, or no measured messages.
 double burstBytes(const Link &link);
 /// How much less time `bytes` take over a link that has been idle for long than over one that has

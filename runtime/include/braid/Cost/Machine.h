@@ -162,13 +162,14 @@ struct Link {
   std::string name; ///< "InfiniBand NDR"
   double latencySeconds = 0;
   double bytesPerSecond = 0; ///< in one direction
-  /// Measured links have these too. As the latency, but of two hosts that send to each other at the
-  /// same time, as most collectives do.
-  std::optional<double> exchangeSeconds;
-  /// In each direction while messages go both ways; of all peers of
+  /// Measured links have these too. In each direction while messages go both ways; of all peers of
   /// a host together; and what a processor moves that does nothing else.
   std::optional<double> bothWaysBytesPerSecond, hostBytesPerSecond, processorBytesPerSecond;
   std::vector<MessagePoint> messages; ///< one after the other, by ascending bytes
+  /// A message of each of two hosts to the other one, at the same time and behind each other, as
+  /// most collectives send; a processor sends and receives then. By ascending bytes of a message,
+  /// each while the link passes them at once.
+  std::vector<MessagePoint> exchanges;
   /// Of a host that copies memory while messages go both ways, over the time of each alone.
   std::optional<double> computeSlowdown, communicationSlowdown;
   /// As in Transport: how much longer an exchange of so many bytes takes between hosts that have
@@ -235,8 +236,9 @@ struct Measurement {
 };
 
 struct Machine {
-  /// Version 1 has no `collectives` and no `cold`.
-  static constexpr int64_t kFormatVersion = 2;
+  /// Version 1 has no `collectives` and no `cold`; up to version 2 links have
+  /// `exchange_seconds`, of 8 bytes, in place of `exchanges`.
+  static constexpr int64_t kFormatVersion = 3;
   int64_t formatVersion = kFormatVersion;
   std::string name;
   std::optional<Measurement> measurement; ///< else it is published

@@ -71,8 +71,8 @@ struct CollectiveTime {
 ///
 /// Between hosts the messages from one rank to another follow each other, at a rate that is the
 /// smaller of equal shares of both cards, and each arrives the latency later in the memory where it
-/// is read; the exchangeSeconds later if its receiver sends to other hosts too. What links pass at
-/// once (braid/Cost/LinkBurst.h) is left out.
+/// is read; that of an exchange (exchangeLatency of braid/Cost/LinkBurst.h) if its receiver sends
+/// to other hosts too. What links pass at once (the same header) is left out.
 ///
 /// Of ranks on one host whose kind of collective was measured, all times are as many times as long
 /// as those measured are, for a collective of one value with as many bytes of input and output and
