@@ -436,7 +436,6 @@ struct ColdProbes {
 using K = CollectiveKind;
 constexpr K kKinds[] = {K::allGather, K::permute,   K::reduceScatter, K::allToAll,
                         K::allReduce, K::broadcast, K::reduce};
-bool sums(K kind) { return kind == K::reduceScatter || kind == K::allReduce || kind == K::reduce; }
 
 } // namespace
 
@@ -473,25 +472,24 @@ TransportMeasurement::TransportMeasurement(const std::string &name, int64_t rank
   constexpr int64_t kLarge = int64_t(16) << 20, kLargest = int64_t(60) << 20;
   // A program for each size: what is large is left in the shared caches by what was before it, and
   // what is small waits for its commands where these are more than the nearest cache has room for.
-  // Large sums have programs of their own: behind another kind they take up to a fifth longer, for
-  // more repetitions than there is time for. The largest take no longer there.
+  // Of large collectives each kind has a program of its own: behind another kind sums take up to a
+  // fifth longer, for more repetitions than there is time for, and all_gathers a quarter. The
+  // largest take no longer there.
   std::vector<std::vector<Probe>> programs{smallest};
   for (int64_t bytes : sizes) {
-    std::vector<Probe> together;
-    for (K kind : kKinds)
-      if (const Probe one = probe(kind, ranks, bytes, name);
-          !sharesCores && bytes > kLarge && bytes < kLargest && sums(kind))
-        programs.push_back({one});
-      else
-        together.push_back(one);
-    programs.push_back(std::move(together));
+    const bool isAlone = !sharesCores && bytes > kLarge && bytes < kLargest;
+    for (size_t i = 0; i < std::size(kKinds); ++i) {
+      if (isAlone || i == 0)
+        programs.emplace_back();
+      programs.back().push_back(probe(kKinds[i], ranks, bytes, name));
+    }
   }
   Repeated repeated;
   if (!quick) {
     repeated.loads = [=](const Probe &probe) {
       if (sharesCores)
         return 2;
-      return probe.bytes() > kLargest ? 3 : probe.bytes() > kLarge ? 4 : 8;
+      return probe.bytes() > kLargest ? 4 : probe.bytes() > kLarge ? 6 : 8;
     };
     // Where pages of memory lie in the caches makes loads of 2 to 60 MiB slower or faster by up to
     // a half, and repetitions in one by little: many loads, each of few.
@@ -500,7 +498,7 @@ TransportMeasurement::TransportMeasurement(const std::string &name, int64_t rank
     };
     repeated.inRun = [=](const Probe &probe) {
       if (probe.bytes() > kLarge)
-        return sharesCores ? 1 : probe.bytes() > kLargest ? 3 : 4;
+        return sharesCores ? 1 : 2;
       if (probe.bytes() > (int64_t(1) << 20))
         return sharesCores ? 3 : 4;
       return probe.bytes() > (int64_t(1) << 16) || sharesCores ? 12 : 40;
