@@ -13,7 +13,6 @@
 #include "braid/Base/Support.h"
 #include "runtime/lib/Data/Json.h"
 
-#include <cstdio>
 #include <set>
 
 namespace braid::cost {
@@ -288,12 +287,6 @@ constexpr std::pair<const char *, const char *> kOtherUnits[] = {
     {"_kb", "bytes"},
     {"_kib", "bytes"}};
 
-std::string shortNumber(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%g", value);
-  return text;
-}
-
 Status checkName(const std::string &path, const std::string &name) {
   for (const auto &[suffix, instead] : kOtherUnits)
     if (endsWith(name, suffix))
@@ -369,11 +362,9 @@ void nameExchanges(Json &json) {
   if (links == json.end() || !links->is_array())
     return;
   for (Json &link : *links)
-    if (auto seconds = link.is_object() ? link.find("exchange_seconds") : link.end();
-        seconds != link.end()) {
-      const Json exchange = {{"bytes", 8}, {"seconds", *seconds}};
-      link.erase(seconds);
-      link["exchanges"].push_back(exchange);
+    if (link.is_object() && link.contains("exchange_seconds") && !link.contains("exchanges")) {
+      link["exchanges"] = Json::array({{{"bytes", 8}, {"seconds", link["exchange_seconds"]}}});
+      link.erase("exchange_seconds");
     }
 }
 

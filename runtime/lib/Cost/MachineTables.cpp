@@ -10,6 +10,7 @@
 #include "braid/Base/Support.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <iterator>
 #include <map>
 #include <set>
@@ -196,17 +197,38 @@ Status checkInterference(const Machine &machine) {
   return {};
 }
 
+/// Sizes in ascending order, each as long as a latency may be, and as the one before at least.
+Status checkExchanges(const std::string &path, const std::vector<MessagePoint> &points) {
+  RETURN_IF_ERROR(checkAscending(path, points));
+  constexpr double kLongest = 10;
+  for (size_t i = 0; i < points.size(); ++i) {
+    const std::string at = path + "[" + std::to_string(i) + "]";
+    if (points[i].seconds > kLongest)
+      return Status::error("field ", inQuotes(at + ".seconds"), " expects 0 to ",
+                           shortNumber(kLongest), " seconds, got ", shortNumber(points[i].seconds));
+    if (i > 0 && points[i].seconds < points[i - 1].seconds)
+      return Status::error("field ", inQuotes(at), " expects no less time than fewer bytes take");
+  }
+  return {};
+}
+
 Status checkLinks(const Machine &machine) {
   for (size_t i = 0; i < machine.links.size(); ++i) {
     const std::string link = "links[" + std::to_string(i) + "]";
     RETURN_IF_ERROR(checkAscending(link + ".messages", machine.links[i].messages));
-    RETURN_IF_ERROR(checkAscending(link + ".exchanges", machine.links[i].exchanges));
+    RETURN_IF_ERROR(checkExchanges(link + ".exchanges", machine.links[i].exchanges));
     RETURN_IF_ERROR(checkCold(link, machine.links[i].cold));
   }
   return {};
 }
 
 } // namespace
+
+std::string shortNumber(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%g", value);
+  return text;
+}
 
 Status checkTables(const Machine &machine) {
   RETURN_IF_ERROR(checkCompute(machine));

@@ -16,6 +16,8 @@ namespace braid::cost {
 /// Points in order, every combination where a table has two sizes, and no more than one of a kind.
 /// Messages name the field and what it expects.
 Status checkTables(const Machine &machine);
+/// In few digits, for messages.
+std::string shortNumber(double value);
 
 } // namespace braid::cost
 #endif // BRAID_COST_MACHINETABLES_H

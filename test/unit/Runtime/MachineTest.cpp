@@ -80,6 +80,14 @@ TEST(MachineFile, ReadsExchangesOfVersion2) {
   json["links"][0]["exchange_seconds"] = "slow";
   EXPECT_ERROR(machineFromJson(json.dump()).status(),
                "field 'links[0].exchanges[0].seconds' expects a number, got string");
+  json["links"][0]["exchange_seconds"] = 70; // microseconds
+  EXPECT_ERROR(machineFromJson(json.dump()).status(),
+               "field 'links[0].exchanges[0].seconds' expects 0 to 10 seconds, got 70");
+  json["links"][0]["exchanges"] = 3; // which such files do not have
+  EXPECT_ERROR(machineFromJson(json.dump()).status(),
+               "field 'links[0].exchanges' expects an array, got 3");
+  json["links"] = {3};
+  EXPECT_ERROR(machineFromJson(json.dump()).status(), "field 'links[0]' expects an object, got 3");
   json["links"] = 3;
   EXPECT_ERROR(machineFromJson(json.dump()).status(), "field 'links' expects an array, got 3");
 }
@@ -125,6 +133,10 @@ TEST(MachineFile, RefusesWhatIsNoMachine) {
                "them");
   EXPECT_ERROR(after([](Json &j) { j["links"][0]["exchanges"][1]["bytes"] = 8; }),
                "field 'links[0].exchanges' expects ascending bytes, got 8 behind 8");
+  EXPECT_ERROR(after([](Json &j) { j["links"][0]["exchanges"][1]["seconds"] = 70; }),
+               "field 'links[0].exchanges[1].seconds' expects 0 to 10 seconds, got 70");
+  EXPECT_ERROR(after([](Json &j) { j["links"][0]["exchanges"][1]["seconds"] = 1e-6; }),
+               "field 'links[0].exchanges[1]' expects no less time than fewer bytes take");
   EXPECT_ERROR(after([](Json &j) { j["links"][0]["exchange_seconds"] = 7e-5; }),
                "'links[0]': unknown field 'exchange_seconds'");
   EXPECT_ERROR(after([](Json &j) { j.erase("name"); }), "field 'name' is missing");
