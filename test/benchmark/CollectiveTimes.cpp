@@ -5,16 +5,20 @@
 //
 // Predicted and measured times of the collectives of one host, by kind and size: a line of JSON for
 // each. A program writes the input of a collective and runs it, several times; the prediction of
-// its report compares both. predictions.py makes tables of these lines.
+// its report compares both. Where the machine file says how near cores were to each other, programs
+// are run when they are as near, and "elsewhere" says how many were not, after a minute of waiting.
+// predictions.py makes tables of these lines.
 //
 //===----------------------------------------------------------------------===//
 #include "braid/Cost/Machine.h"
 #include "runtime/lib/Calibrate/Statistics.h"
+#include "runtime/lib/Sync/CoreDistance.h"
 #include "test/unit/Runtime/ProgramBuilder.h"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -42,6 +46,9 @@ constexpr struct {
               {"reduce", fb::CollectiveKind::reduce},
               {"permute", fb::CollectiveKind::permute}};
 
+/// Ranks meet before collectives of so many bytes, in an all_reduce of so many elements.
+constexpr int64_t kMeetsFrom = int64_t(1) << 20, kMeeting = 16;
+
 /// Of one load of a program.
 struct Times {
   double predicted = 0, median = 0, least = 0;
@@ -54,6 +61,7 @@ Times measure(const std::string &transport, int64_t ranks, const char *name,
   // Threads have slept before a run, and its first millisecond is slower than the rest.
   const auto repetitions = static_cast<int>(
       std::clamp<int64_t>((int64_t(64) << 20) / std::max<int64_t>(bytes, 1), 2, 300));
+  const bool meets = bytes >= kMeetsFrom;
   ProgramBuilder b({{"r", ranks}});
   const int64_t part = bytes / 4 / ranks, whole = part * ranks;
   const int64_t inputs = kind == fb::CollectiveKind::all_gather ? part : whole;
@@ -69,17 +77,28 @@ Times measure(const std::string &transport, int64_t ranks, const char *name,
   auto arena = [](uint64_t needed) { return std::max(needed, uint64_t(8) << 20); };
   auto p =
       b.procedure("main", 0, arena(room(inputs) + static_cast<uint64_t>(places) * bytesOfPlace),
-                  arena(room(inputs) + room(outputs)), 2 * static_cast<uint32_t>(repetitions));
+                  arena(room(inputs) + room(outputs) + 2 * room(kMeeting)),
+                  (meets ? 4 : 2) * static_cast<uint32_t>(repetitions));
   const V source = local(0, DType::f32, {inputs}), input = symmetric(0, DType::f32, {inputs}),
           output = symmetric(room(inputs), DType::f32, {outputs});
+  const uint64_t behind = room(inputs) + room(outputs);
+  const V met = symmetric(behind, DType::f32, {kMeeting}),
+          sum = symmetric(behind + room(kMeeting), DType::f32, {kMeeting});
   for (int i = 0; i < repetitions; ++i) {
-    const auto event = 2 * static_cast<uint32_t>(i);
+    const auto event = (meets ? 4 : 2) * static_cast<uint32_t>(i);
     const uint64_t place = room(inputs) + static_cast<uint64_t>(i % places) * bytesOfPlace;
     if (half > 0)
       p.copy("between", local(place, DType::f32, {half}),
              local(place + room(half), DType::f32, {half}));
     // As in a model, the input was just written.
     p.copy("write", source, input);
+    // The copies of ranks are milliseconds apart, and one that comes first does a part of its own
+    // before the time begins. As the calibration does.
+    if (meets) {
+      p.start("x", fb::CollectiveKind::all_reduce, {"r"}, {met}, {sum}, 0, event + 2, event + 3,
+              "meet." + std::to_string(i));
+      p.wait("x", event + 3);
+    }
     p.start("x", kind, {"r"}, {input}, {output}, 0, event, event + 1,
             std::string(name) + "." + std::to_string(i));
     if (kind == fb::CollectiveKind::permute)
@@ -109,6 +128,8 @@ Times measure(const std::string &transport, int64_t ranks, const char *name,
   Times times;
   std::vector<double> medians, least;
   for (const Json &c : prediction["collectives"]) {
+    if (c["identity"].get<std::string>().find("/meet.") != std::string::npos)
+      continue;
     times.predicted = c["predicted_s"];
     medians.push_back(c["measured_s"]);
     least.push_back(c["least_measured_s"]);
@@ -143,11 +164,33 @@ int main(int argc, char **argv) {
     fail(std::string("there is no kind '") + argv[6] + "'");
   // In turn, so that a disturbance of the machine does not fall on one of them alone.
   std::vector<std::vector<Times>> times(rows.size());
+  std::vector<int> elsewhere(rows.size());
+  std::optional<CoreWatch> watch;
+  const braid::cost::Transport *transport = shared->findTransport(argv[2], ranks);
+  constexpr double kMostSeconds = 60;
+  if (transport && transport->coreToCoreSeconds) {
+    Result<Pinning> pinning = Pinning::create(ranks, 1);
+    if (!pinning.ok())
+      fail(pinning.status().message());
+    watch.emplace(std::move(*pinning), transport->coreToCoreSeconds, kMostSeconds);
+  }
+  using Clock = std::chrono::steady_clock;
   for (int load = 0; load < loads; ++load)
     for (size_t row = 0; row < rows.size(); ++row)
-      times[row].push_back(measure(argv[2], ranks, kKinds[rows[row].first].name,
-                                   kKinds[rows[row].first].kind, rows[row].second, between,
-                                   shared));
+      for (bool counts = false; !counts;) {
+        if (watch)
+          watch->await();
+        const Clock::time_point begin = Clock::now();
+        const Times one = measure(argv[2], ranks, kKinds[rows[row].first].name,
+                                  kKinds[rows[row].first].kind, rows[row].second, between, shared);
+        const std::chrono::duration<double> taken = Clock::now() - begin;
+        counts = !watch || watch->counts(taken.count());
+        if (!counts)
+          continue;
+        times[row].push_back(one);
+        if (watch && !CoreWatch::areAlike(watch->last(), *transport->coreToCoreSeconds))
+          ++elsewhere[row];
+      }
   for (size_t row = 0; row < rows.size(); ++row) {
     std::vector<double> medians;
     double least = times[row][0].least;
@@ -162,7 +205,8 @@ int main(int argc, char **argv) {
                        {"predicted_s", times[row][0].predicted},
                        {"median_s", median(medians)},
                        {"faster_half_s", meanOfFasterHalf(medians)},
-                       {"least_s", least}};
+                       {"least_s", least},
+                       {"elsewhere", elsewhere[row]}};
     std::printf("%s\n", line.dump().c_str());
   }
   return 0;

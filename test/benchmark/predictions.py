@@ -5,12 +5,15 @@ layers of models at shapes that no calibration measures; with --hosts, the same 
 
 Calibrates first, unless a machine file is given; with --calibrations, several times, before a round each, and predicts by the
 medians: where other programs have a part in caches and memory, as on a virtual machine, one minute is not like another. A collective's time is the mean over the faster half of several loads of a
-program, of each the median over its repetitions, behind a copy that writes its input; over test hosts, whose clocks differ, it is
+program, of each the median over its repetitions, behind a copy that writes its input. A load is repeated, for at most a minute of a transport's
+loads together, when cores were not as near to each other as when they were calibrated: the host of a virtual machine moves them. Over test hosts, whose clocks differ, it is
 the median time of runs of up to 64 of them, over their number. A layer's time is that of the fastest run, and that of a collective
 in a model, too; over hosts it is the median of runs whose ranks came within the time that one spins. Errors are
-predicted / measured - 1, medians over the rounds. Before and after each model a program of products of one size tells by how much
-cores are faster or slower than when they were calibrated: the error of its products, the mean of both times. How much the times of collectives differ between rounds is told: no prediction
-can be better than a measurement that is repeated. Needs build/bin/braid and build/bin/BraidCollectiveTimes (ninja -C build braid BraidCollectiveTimes).
+predicted / measured - 1, medians over the rounds. Before and after each model a program of products of one size, of one row
+beside decoded tokens, tells by how much cores, or memory, are faster or slower than when they were calibrated: the error of its
+products, the mean of both times. A model is run again, up to three times, when cores were not as near to each other as then. How much the times of collectives differ between rounds is told: no prediction
+can be better than a measurement that is repeated. Needs build/bin/braid, build/bin/BraidCollectiveTimes and build/bin/BraidCoreDistance
+(ninja -C build braid BraidCollectiveTimes BraidCoreDistance).
 """
 import argparse
 import json
@@ -47,18 +50,19 @@ MODELS = {
 }
 
 
-# What cores do at the time: products of one size, which the ranks share. Their weights, 192 MiB, come from memory as a calibration's do.
-ROWS, COLUMNS, PRODUCTS = 200, 1024, 48
+# What cores do at the time: products of one size, which the ranks share. Their weights, 192 MiB, come from memory as a calibration's do;
+# those of one row, beside decoded tokens, take as long as that takes.
+ROWS, COLUMNS, PRODUCTS = (1, 200), 1024, 48
 
 
-def text_of_products(ranks):
+def text_of_products(ranks, rows):
     lines = [f"comm.mesh @mesh <tp = {ranks}>", "func.func @main("]
     lines += [f"    %w{i}: tensor<{COLUMNS}x{COLUMNS}xf32> {{nn.name = \"w{i}\"}}," for i in range(PRODUCTS)]
-    lines += [f"    %x0: tensor<{ROWS}x{COLUMNS}xf32> {{nn.name = \"x\"}}) -> (tensor<{ROWS}x{COLUMNS}xf32> {{nn.name = \"y\"}})",
+    lines += [f"    %x0: tensor<{rows}x{COLUMNS}xf32> {{nn.name = \"x\"}}) -> (tensor<{rows}x{COLUMNS}xf32> {{nn.name = \"y\"}})",
               "    attributes {nn.entry} {"]
-    lines += [f"  %x{i + 1} = nn.linear %x{i}, %w{i} : tensor<{ROWS}x{COLUMNS}xf32>, tensor<{COLUMNS}x{COLUMNS}xf32> "
-              f"-> tensor<{ROWS}x{COLUMNS}xf32>" for i in range(PRODUCTS)]
-    return "\n".join(lines + [f"  return %x{PRODUCTS} : tensor<{ROWS}x{COLUMNS}xf32>", "}", ""])
+    lines += [f"  %x{i + 1} = nn.linear %x{i}, %w{i} : tensor<{rows}x{COLUMNS}xf32>, tensor<{COLUMNS}x{COLUMNS}xf32> "
+              f"-> tensor<{rows}x{COLUMNS}xf32>" for i in range(PRODUCTS)]
+    return "\n".join(lines + [f"  return %x{PRODUCTS} : tensor<{rows}x{COLUMNS}xf32>", "}", ""])
 
 
 def checked(command):
@@ -98,16 +102,26 @@ def print_errors(rows, sizes):
     print(f"\nerrors: {summary(errors)}", flush=True)
 
 
-def layers(args, folder, ranks, places, of_collectives):
+def await_cores(machine, ranks, seconds):
+    """Until the cores of so many ranks are as near to each other as when they were calibrated, at most so long. Whether they are."""
+    usual = [one.get("core_to_core_seconds") for one in json.loads(pathlib.Path(machine).read_text())["transports"]
+             if one["ranks"] == ranks]
+    if not any(usual):
+        return True
+    found = checked([BIN / "BraidCoreDistance", ranks, next(filter(None, usual)), seconds])
+    return json.loads(found)["is_usual"]
+
+
+def layers(args, folder, ranks, places, of_collectives, machine):
     """places: name of a place -> a function of a program's path and the report's that runs it there. of_collectives: the field of the
     report with the error of a collective."""
     print(f"\nLayers, medians over {args.rounds} rounds of the least time of 15 runs, {ranks} ranks of one thread\n")
     print("| model | batch x tokens | where | layers, median (largest) | products of one size, meanwhile | layers beside products | "
           "collectives, median | load average |")
     print("| --- | ---: | --- | ---: | ---: | ---: | ---: | ---: |")
-    (folder / "products.mlir").write_text(text_of_products(ranks))
-    products = folder / "products.braid"
-    checked([BIN / "braid", "compile", folder / "products.mlir", "--isa", "host", "-o", products])
+    for rows in ROWS:
+        (folder / f"products-{rows}.mlir").write_text(text_of_products(ranks, rows))
+        checked([BIN / "braid", "compile", folder / f"products-{rows}.mlir", "--isa", "host", "-o", folder / f"products-{rows}.braid"])
 
     def prediction_of(place, bundle, *words):
         places[place]([bundle, "--random-inputs", 1, "--warmup", 2, "--report", folder / "report.json", *words])
@@ -116,8 +130,9 @@ def layers(args, folder, ranks, places, of_collectives):
             sys.exit(f"predictions: error: {bundle.stem}: {prediction['missing']}")
         return prediction
 
-    def error_of_products(place):
-        of_run = prediction_of(place, products, "--random-weights", 1, "--repeat", 8)["operations"]
+    def error_of_products(place, shape):
+        rows = ROWS[0] if shape == "1 x 1" else ROWS[1]
+        of_run = prediction_of(place, folder / f"products-{rows}.braid", "--random-weights", 1, "--repeat", 8)["operations"]
         return statistics.mean(one["error_of_least"] for one in of_run)
 
     cases = []
@@ -133,9 +148,13 @@ def layers(args, folder, ranks, places, of_collectives):
     found = {}
     for _ in range(args.rounds):
         for case in cases:
-            before = error_of_products(case[2])
-            prediction = prediction_of(case[2], case[3], "--random-weights", 1, "--repeat", 15)
-            of_products = (before + error_of_products(case[2])) / 2
+            for _ in range(3):
+                await_cores(machine, ranks, 10)
+                before = error_of_products(case[2], case[1])
+                prediction = prediction_of(case[2], case[3], "--random-weights", 1, "--repeat", 15)
+                of_products = (before + error_of_products(case[2], case[1])) / 2
+                if await_cores(machine, ranks, 0):
+                    break
             found.setdefault((case, "products", 0), []).append(of_products)
             # Where all takes longer than when the host was calibrated, the layers are told beside that.
             for i, one in enumerate(prediction["calls"]):
@@ -177,7 +196,7 @@ class Calibrations:
 
 def on_this_host(calibrations, args, folder):
     cases = [(transport, ranks) for transport in args.transports for ranks in args.ranks] if args.bytes else []
-    predicted, measured = {}, {}
+    predicted, measured, elsewhere = {}, {}, {}
 
     def times(machine, loads):
         for transport, ranks in cases:
@@ -193,6 +212,7 @@ def on_this_host(calibrations, args, folder):
             for key, row in times(args.machine or calibrations.files[-1], args.loads):
                 predicted[key] = row["predicted_s"]
                 measured.setdefault(key, []).append(row["faster_half_s"])
+                elsewhere[key[:2]] = elsewhere.get(key[:2], 0) + row["elsewhere"]
     machine = calibrations.machine()
     if len(calibrations.files) > 1:
         predicted = {key: row["predicted_s"] for key, row in times(machine, 1)}
@@ -205,13 +225,16 @@ def on_this_host(calibrations, args, folder):
                 again += [one / middle - 1 for one in measured[key] if one != middle]
         print(f"\n{case[0]}, {case[1]} ranks: measured us (error), load average {os.getloadavg()[0]:.1f}\n")
         print_errors(rows, args.bytes)
+        if elsewhere[case]:
+            print(f"{elsewhere[case]} of {len(rows) * len(args.bytes) * args.loads * args.rounds} loads were measured while cores were "
+                  "not as near to each other as when they were calibrated")
         if again:
             print(f"measured again, against the median of {args.rounds} rounds: {summary(again)}", flush=True)
     if args.models:
         layers(args, folder, 2, {
             transport: lambda words, transport=transport: checked(
                 [BIN / "braid-run", *words, "--pin", "--transport", transport, "--machine", machine])
-            for transport in args.transports}, "error_of_least")
+            for transport in args.transports}, "error_of_least", machine)
 
 
 def write_machine_of_hosts(machine, path, hosts):
@@ -257,12 +280,14 @@ def on_hosts(machine, args, folder, hosts, rate):
             if turn < args.calibrations:
                 files.append(folder / f"links-{turn}.json")
                 write_machine_of_hosts(machine, files[-1], hosts)
+                await_cores(machine, hosts, 10)
                 there("braid", ["calibrate", "--links", "-o", files[-1]])
             for case in cases if turn < args.rounds else ():
                 # Of few bytes it matters what else a host does; of many only how long they take.
                 if turn == 0 or case[1] <= 1 << 20:
                     # A shaped link lets a burst pass at once, so most runs come after far more than one.
                     repeat = max(5, (64 << 20) // (calls_of[case[1]] * case[1]))
+                    await_cores(machine, hosts, 10)
                     predicted[case], of_case = times(files[-1], *case, repeat)
                     measured.setdefault(case, []).append(of_case)
         links = files[0]
@@ -279,7 +304,7 @@ def on_hosts(machine, args, folder, hosts, rate):
         if args.models:
             # Clocks of hosts differ by more than short collectives do, so that the least is a matter of luck there.
             layers(args, folder, hosts, {f"{hosts} hosts, {rate}": lambda words: there("braid-run", [*words, "--machine", links])},
-                   "error_awake")
+                   "error_awake", links)
 
 
 def main():

@@ -117,9 +117,12 @@ static std::string summary(const runtime::Calibration &calibration, const std::s
                              &memory = machine.interference[2 * i + 1];
     const cost::TransferPoint &last = transport.transfers.back();
     out << "  " << transport.name << " of " << transport.ranks << " ranks: "
-        << llvm::format("start %.2f us, message %.2f us, %.1f GB/s received, %.1f GB/s reduced; "
+        << llvm::format("start %.2f us, message %.2f us, ", transport.startSeconds * 1e6,
+                        transport.messageSeconds * 1e6);
+    if (transport.coreToCoreSeconds)
+      out << llvm::format("%.0f ns from core to core, ", *transport.coreToCoreSeconds * 1e9);
+    out << llvm::format("%.1f GB/s received, %.1f GB/s reduced; "
                         "beside communication, products take %.2f and copies %.2f times as long\n",
-                        transport.startSeconds * 1e6, transport.messageSeconds * 1e6,
                         static_cast<double>(last.bytes) / last.receiveSeconds * 1e-9,
                         static_cast<double>(last.bytes) / last.reduceSeconds * 1e-9,
                         matmul.computeSlowdown, memory.computeSlowdown);

@@ -209,7 +209,11 @@ Result<Calibration> calibrate(const CalibrateOptions &options) {
     const std::string on =
         members == 1 ? ", one core busy" : ", " + std::to_string(members) + " cores busy";
     parts.emplace_back("memory" + on, [&, members]() -> Status {
-      ASSIGN_OR_RETURN(crew, Crew::create(members, kernelMemoryBytes(options.quick)));
+      std::optional<double> coreToCore; // as ranks on these cores had it
+      for (size_t i = 0; i < transports.size(); ++i)
+        if (groups[i % groups.size()] == members && !coreToCore)
+          coreToCore = transports[i]->coreToCoreSeconds();
+      ASSIGN_OR_RETURN(crew, Crew::create(members, kernelMemoryBytes(options.quick), coreToCore));
       machine.compute.emplace_back();
       machine.compute.back().busyCores = members;
       return measureMemory(*crew, options.quick, memoryPool(*machine.processor),
@@ -236,6 +240,7 @@ Result<Calibration> calibrate(const CalibrateOptions &options) {
     });
   }
   std::vector<double> changes; // of collectives of ranks with a core each, endOverBegin
+  double elsewhere = 0;        // part of the loads of a transport
   size_t next = 0;
   for (const std::string &transport : options.transports)
     for (int64_t ranks : groups)
@@ -244,6 +249,7 @@ Result<Calibration> calibrate(const CalibrateOptions &options) {
                            RETURN_IF_ERROR(one->measureHalf());
                            if (ranks <= cores)
                              one->addEndOverBegin(changes);
+                           elsewhere = std::max(elsewhere, one->partElsewhere());
                            ASSIGN_OR_RETURN(cost::Transport measured,
                                             one->result(result.allReduceErrors.emplace_back()));
                            machine.transports.push_back(std::move(measured));
@@ -290,6 +296,12 @@ Result<Calibration> calibrate(const CalibrateOptions &options) {
     result.warnings.push_back("collectives took " + shortNumber(ratio) +
                               " times as long at the end as at the begin: the host changes its "
                               "speed, and times of another moment may differ as much");
+  constexpr double kFew = 0.1;
+  if (elsewhere > kFew && !options.quick)
+    result.warnings.push_back("in " + std::to_string(std::lround(elsewhere * 100)) +
+                              " % of the measurements cores were nearer to or farther from each "
+                              "other than in the rest, as the host moves them: collectives are "
+                              "faster or slower then than the file says");
   if (measurement.foreignCores > options.maxForeignCores)
     result.warnings.push_back("other programs used " + shortNumber(measurement.foreignCores) +
                               " cores meanwhile: figures may be too slow");

@@ -114,7 +114,7 @@ private:
 
 } // namespace
 
-Status measureCodecs(const Crew &crew, bool quick, size_t poolBytes, cost::ComputeRates &rates) {
+Status measureCodecs(Crew &crew, bool quick, size_t poolBytes, cost::ComputeRates &rates) {
   const size_t pool = std::min(poolBytes, kernelMemoryBytes(quick) / 4);
   Repetitions each = repetitions(quick);
   each.seconds /= 2; // there are many

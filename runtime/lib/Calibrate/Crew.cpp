@@ -21,16 +21,31 @@ static double secondsSince(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-Result<std::unique_ptr<Crew>> Crew::create(int64_t members, size_t memoryBytes) {
+/// The most seconds that a crew waits for its cores to be as near as usual.
+static constexpr double kMostForCores = 3;
+
+Result<std::unique_ptr<Crew>> Crew::create(int64_t members, size_t memoryBytes,
+                                           std::optional<double> coreToCore) {
   auto crew = std::make_unique<Crew>();
   ASSIGN_OR_RETURN(crew->pinning, Pinning::create(members, 1));
   crew->memory.resize(static_cast<size_t>(members));
   for (HostMemory &own : crew->memory)
     RETURN_IF_ERROR(own.map(memoryBytes));
+  if (members > 1)
+    crew->watch.emplace(crew->pinning, coreToCore, kMostForCores);
   return crew;
 }
 
-Result<Timing> Crew::measure(const Make &make, const Repetitions &repetitions) const {
+void Crew::awaitCores() {
+  constexpr double kOften = 0.02;
+  if (!watch || (watchedAt != Clock::time_point() && secondsSince(watchedAt) < kOften))
+    return;
+  watch->await();
+  watchedAt = Clock::now();
+}
+
+Result<Timing> Crew::measure(const Make &make, const Repetitions &repetitions) {
+  awaitCores();
   const size_t count = memory.size();
   std::vector<std::vector<double>> times(count);
   std::vector<Status> outcomes(count);
@@ -45,6 +60,8 @@ Result<Timing> Crew::measure(const Make &make, const Repetitions &repetitions) c
     useOneThread();
     std::unique_ptr<Work> work;
     Result<std::unique_ptr<Work>> made = make(memory[member].data());
+    // What takes long is measured once, and beside the others' work, not beside its preparation.
+    meet(ready);
     if (made.ok()) {
       work = std::move(*made);
       work->prepare();
@@ -57,7 +74,6 @@ Result<Timing> Crew::measure(const Make &make, const Repetitions &repetitions) c
     } else {
       outcomes[member] = made.status();
     }
-    meet(ready);
     const Clock::time_point begin = Clock::now();
     // Of one that takes so long, others would have as much of what else the machine does in them.
     constexpr double kLong = 0.1;
@@ -92,7 +108,7 @@ Result<Timing> Crew::measure(const Make &make, const Repetitions &repetitions) c
   return timing;
 }
 
-void Crew::addToSpread(const std::vector<double> &times) const {
+void Crew::addToSpread(const std::vector<double> &times) {
   if (times.size() >= 3)
     spreads.push_back(
         median(times) / std::max(*std::min_element(times.begin(), times.end()), 1e-9) - 1);

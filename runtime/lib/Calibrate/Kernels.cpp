@@ -161,7 +161,7 @@ size_t kernelMemoryBytes(bool quick) {
          kMiB;
 }
 
-Status measureMatmuls(const Crew &crew, bool quick, cost::ComputeRates &rates) {
+Status measureMatmuls(Crew &crew, bool quick, cost::ComputeRates &rates) {
   const Sizes &s = sizes(quick);
   const size_t floats = kernelMemoryBytes(quick) / kFloat;
   std::map<std::byte *, MatmulMemory> memories; // of each member
@@ -243,7 +243,7 @@ Status measureMatmuls(const Crew &crew, bool quick, cost::ComputeRates &rates) {
   return {};
 }
 
-Status measureInt8Matmuls(const Crew &crew, bool quick, cost::ComputeRates &rates) {
+Status measureInt8Matmuls(Crew &crew, bool quick, cost::ComputeRates &rates) {
   // Rates grow steadily in each size, so that few of them tell.
   const std::vector<int64_t> rows = quick ? std::vector<int64_t>{1, 16}
                                           : std::vector<int64_t>{1, 16, 64, 256},
@@ -292,7 +292,7 @@ Status measureInt8Matmuls(const Crew &crew, bool quick, cost::ComputeRates &rate
   return {};
 }
 
-Status measureAttention(const Crew &crew, bool quick, size_t poolBytes, cost::ComputeRates &rates) {
+Status measureAttention(Crew &crew, bool quick, size_t poolBytes, cost::ComputeRates &rates) {
   const Sizes &s = sizes(quick);
   const size_t pool = std::min(poolBytes, kernelMemoryBytes(quick));
   // Several heads, so that one follows the other as in a layer, at places that are taken in turn,
@@ -350,7 +350,7 @@ static double trafficSeconds(const cost::ComputeRates &rates, double bytes) {
   return bytes / rates.memory.back().copyBytesPerSecond;
 }
 
-Status measureRows(const Crew &crew, bool quick, size_t poolBytes, const Bundle *bundle,
+Status measureRows(Crew &crew, bool quick, size_t poolBytes, const Bundle *bundle,
                    cost::ComputeRates &rates) {
   const int64_t rows = quick ? 4 : 64;
   // Rotary embedding of heads of 64.
@@ -530,7 +530,7 @@ template <typename T> Crew::Make makeOn(size_t bytes, size_t poolBytes) {
 
 } // namespace
 
-Status measureMemory(const Crew &crew, bool quick, size_t poolBytes, cost::ComputeRates &rates) {
+Status measureMemory(Crew &crew, bool quick, size_t poolBytes, cost::ComputeRates &rates) {
   for (int64_t bytes : sizes(quick).memoryBytes) {
     const auto size = static_cast<size_t>(bytes);
     const size_t pool = std::min(poolBytes, kernelMemoryBytes(quick));

@@ -14,6 +14,7 @@
 #include "braid/Runtime/Bundle.h"
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,17 +22,17 @@ namespace braid::runtime {
 
 /// The memory that a member of the crew needs for all of these.
 size_t kernelMemoryBytes(bool quick);
-Status measureMatmuls(const Crew &crew, bool quick, cost::ComputeRates &rates);
+Status measureMatmuls(Crew &crew, bool quick, cost::ComputeRates &rates);
 /// Of 8-bit integers.
-Status measureInt8Matmuls(const Crew &crew, bool quick, cost::ComputeRates &rates);
-Status measureAttention(const Crew &crew, bool quick, size_t poolBytes, cost::ComputeRates &rates);
+Status measureInt8Matmuls(Crew &crew, bool quick, cost::ComputeRates &rates);
+Status measureAttention(Crew &crew, bool quick, size_t poolBytes, cost::ComputeRates &rates);
 /// `bundle` may be null. Needs the rates of memory.
-Status measureRows(const Crew &crew, bool quick, size_t poolBytes, const Bundle *bundle,
+Status measureRows(Crew &crew, bool quick, size_t poolBytes, const Bundle *bundle,
                    cost::ComputeRates &rates);
 /// encode, decode and decode_sum, of encodings from which the times of all others follow.
-Status measureCodecs(const Crew &crew, bool quick, size_t poolBytes, cost::ComputeRates &rates);
+Status measureCodecs(Crew &crew, bool quick, size_t poolBytes, cost::ComputeRates &rates);
 /// Memory is taken in turn from so many bytes.
-Status measureMemory(const Crew &crew, bool quick, size_t poolBytes, cost::ComputeRates &rates);
+Status measureMemory(Crew &crew, bool quick, size_t poolBytes, cost::ComputeRates &rates);
 
 Result<cost::Overheads> measureOverheads(bool quick);
 /// A transport, measured in two halves with something else between: figures of one moment would be
@@ -44,6 +45,11 @@ public:
   Status measureHalf();
   /// How many times as long each collective took in the second half as in the first one.
   void addEndOverBegin(std::vector<double> &ratios) const;
+  /// The part of the loads whose cores were not as near to each other as in most, as there was no
+  /// time to repeat them. They count only where a collective has no others.
+  double partElsewhere() const;
+  /// In the loads until now; none where ranks share cores.
+  std::optional<double> coreToCoreSeconds() const;
   /// `errors` gets, for all_reduces of each size, how far the time that follows from the others' is
   /// from the measured one, as a part of it.
   Result<cost::Transport> result(std::vector<double> &errors) const;

@@ -14,9 +14,10 @@
 #include "braid/Cost/ScheduleTime.h"
 #include "braid/Runtime/Calibrate.h"
 #include "runtime/lib/Collective/Plan.h"
-#include "runtime/lib/Sync/Cores.h"
+#include "runtime/lib/Sync/CoreDistance.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -81,6 +82,9 @@ double typical(std::vector<double> numbers) {
   return *at;
 }
 
+/// What ranks do so that none comes before the others to what follows.
+constexpr const char *kMeets = "/meet ";
+
 /// How collectives begin and end in runs: by name, the times from the arrival of the last rank to
 /// the end, mean over ranks.
 Status addTimes(const Execution &execution, int64_t ranks,
@@ -92,7 +96,7 @@ Status addTimes(const Execution &execution, int64_t ranks,
   };
   std::map<std::string, Meeting> meetings;
   for (const Execution::Span &span : spans) {
-    if (span.collective.empty())
+    if (span.collective.empty() || span.collective.find(kMeets) != std::string::npos)
       continue;
     Meeting &meeting = meetings[span.collective];
     meeting.lastArrival = std::max(meeting.lastArrival, span.beginSeconds);
@@ -125,6 +129,17 @@ void writeInput(ProgramWriter &writer, const Probe &probe) {
   writer.copy(writer.local(0, input), writer.symmetric(0, input));
 }
 
+/// Where a probe's memory ends, but for that of meetings.
+uint64_t endOf(const Probe &probe) {
+  return static_cast<uint64_t>(probe.inputBytes + probe.outputBytes + 3 * 4096) / 4096 * 4096;
+}
+
+/// Ranks meet, at two places of memory from `at` on.
+void meet(ProgramWriter &writer, const std::string &before, uint64_t at) {
+  writer.wait(writer.start(CollectiveKind::allReduce, "meet " + before, writer.symmetric(at, {16}),
+                           writer.symmetric(at + 4096, {16})));
+}
+
 /// The input and the output do not begin at addresses which a core takes for the same one.
 void startAndWait(ProgramWriter &writer, const Probe &probe, const std::string &name) {
   const std::vector<int64_t> input{probe.inputBytes / int64_t(sizeof(float))},
@@ -135,9 +150,14 @@ void startAndWait(ProgramWriter &writer, const Probe &probe, const std::string &
                            writer.symmetric(behind, output), probe.pairs()));
 }
 
-/// The input was just written, as in a model.
+/// The input was just written, as in a model. Copies of a megabyte and more end at times that
+/// differ between ranks, and one that comes first does a part of a broadcast or of a sum alone
+/// before the time begins: 64 MiB were broadcast in 3.1 ms or in 4.4.
 void writeBehindCopy(ProgramWriter &writer, const Probe &probe, const std::string &name) {
+  constexpr int64_t kMeetsFrom = int64_t(1) << 20;
   writeInput(writer, probe);
+  if (std::max(probe.inputBytes, probe.outputBytes) >= kMeetsFrom)
+    meet(writer, name, endOf(probe));
   startAndWait(writer, probe, name);
 }
 
@@ -158,9 +178,9 @@ struct Repeated {
 class Series {
 public:
   Series(std::string transport, int64_t ranks, std::vector<std::vector<Probe>> programs,
-         Repeated repeated, WriteOne write)
+         Repeated repeated, WriteOne write, CoreWatch *watch)
       : transport(std::move(transport)), ranks(ranks), programs(std::move(programs)),
-        repeated(std::move(repeated)), write(std::move(write)) {}
+        repeated(std::move(repeated)), write(std::move(write)), watch(watch) {}
 
   /// Half of the loads, all programs in turn; what is left with the second call.
   Status measureHalf() {
@@ -174,29 +194,85 @@ public:
       for (const std::vector<Probe> &probes : programs) {
         const int loads = repeated.loads(probes.back()), half = (loads + 1) / 2;
         if (load < (isFirst ? half : loads - half))
-          RETURN_IF_ERROR(loadOnce(probes));
+          RETURN_IF_ERROR(loadThatCounts(probes));
       }
     return {};
   }
 
+  /// Of the loads whose cores were as near to each other as in the median of all, or of all where
+  /// a probe has none of these.
   Seconds seconds() const {
+    const std::optional<double> usual = coreToCoreSeconds();
     Seconds result;
-    for (const auto &[name, ofName] : ofLoads)
-      result[name] = meanOfFasterHalf(ofName);
+    for (const auto &[name, ofName] : ofLoads) {
+      std::vector<double> counted, all;
+      for (const Load &load : ofName) {
+        all.push_back(load.seconds);
+        if (usual && CoreWatch::areAlike(load.coreToCore, *usual))
+          counted.push_back(load.seconds);
+      }
+      result[name] = meanOfFasterHalf(counted.empty() ? all : counted);
+    }
     return result;
+  }
+
+  double partElsewhere() const {
+    const std::optional<double> usual = coreToCoreSeconds();
+    double elsewhere = 0, count = 0;
+    for (const auto &[name, ofName] : ofLoads)
+      for (const Load &load : ofName) {
+        elsewhere += usual && !CoreWatch::areAlike(load.coreToCore, *usual) ? 1 : 0;
+        ++count;
+      }
+    return count > 0 ? elsewhere / count : 0;
+  }
+
+  /// The median over the loads. None where ranks share cores.
+  std::optional<double> coreToCoreSeconds() const {
+    std::vector<double> distances;
+    for (const auto &[name, ofName] : ofLoads)
+      for (const Load &load : ofName)
+        distances.push_back(load.coreToCore);
+    return watch && !distances.empty() ? std::optional(median(distances)) : std::nullopt;
   }
 
   /// Adds of each probe with loads in both halves how many times as long it took in the second one.
   void addEndOverBegin(std::vector<double> &ratios) const {
     for (const auto &[name, ofName] : ofLoads) {
       const auto begin = loadsAtBegin.find(name);
-      if (begin != loadsAtBegin.end() && begin->second < ofName.size())
-        ratios.push_back(endOverBegin(ofName, begin->second));
+      if (begin == loadsAtBegin.end() || begin->second >= ofName.size())
+        continue;
+      std::vector<double> seconds;
+      for (const Load &load : ofName)
+        seconds.push_back(load.seconds);
+      ratios.push_back(endOverBegin(seconds, begin->second));
     }
   }
 
 private:
-  Status loadOnce(const std::vector<Probe> &probes) {
+  using Times = std::map<std::string, std::vector<double>>;
+  /// Of a probe.
+  struct Load {
+    double seconds, coreToCore; ///< the second one is 0 where ranks share cores
+  };
+
+  Status loadThatCounts(const std::vector<Probe> &probes) {
+    Times times;
+    for (bool counts = false; !counts;) {
+      if (watch)
+        watch->await();
+      const auto begin = std::chrono::steady_clock::now();
+      times.clear();
+      RETURN_IF_ERROR(loadOnce(probes, times));
+      const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
+      counts = !watch || watch->counts(taken.count());
+    }
+    for (const auto &[name, ofName] : times)
+      ofLoads[name].push_back({typical(ofName), watch ? watch->last() : 0});
+    return {};
+  }
+
+  Status loadOnce(const std::vector<Probe> &probes, Times &times) {
     ProgramWriter writer(ranks);
     const int runs = repeated.runs(probes.back());
     // The first ones of a run find their threads asleep.
@@ -213,14 +289,11 @@ private:
     options.trace = true;
     options.pin = true;
     ASSIGN_OR_RETURN(const ProgramWriter::Ready ready, writer.load(options));
-    std::map<std::string, std::vector<double>> times;
     for (int run = 0; run < runs; ++run) {
       RETURN_IF_ERROR(ready.execution->run());
       if (run > 0 || runs == 1)
         RETURN_IF_ERROR(addTimes(*ready.execution, ranks, times));
     }
-    for (const auto &[name, ofName] : times)
-      ofLoads[name].push_back(typical(ofName));
     return {};
   }
 
@@ -229,7 +302,8 @@ private:
   std::vector<std::vector<Probe>> programs;
   Repeated repeated;
   WriteOne write;
-  std::map<std::string, std::vector<double>> ofLoads;
+  CoreWatch *watch; ///< null where ranks share cores
+  std::map<std::string, std::vector<Load>> ofLoads;
   std::map<std::string, size_t> loadsAtBegin; ///< of the first half
   bool isHalfDone = false;
 };
@@ -398,10 +472,7 @@ struct ColdProbes {
       const int64_t behind = std::min(own, probe.between);
       use(writer, probe.between - behind);
       writeInput(writer, probe);
-      const auto meeting = 3 * input;
-      writer.wait(writer.start(CollectiveKind::allReduce, "meet " + one,
-                               writer.symmetric(meeting, {16}),
-                               writer.symmetric(meeting + 4096, {16})));
+      meet(writer, one, 3 * input);
       use(writer, behind);
       startAndWait(writer, probe, one);
     };
@@ -433,6 +504,10 @@ struct ColdProbes {
   }
 };
 
+/// The most seconds that a transport's measurement waits for cores to be as near as usual, and
+/// spends on loads that are repeated as they were not.
+constexpr double kMostForCores = 4;
+
 using K = CollectiveKind;
 constexpr K kKinds[] = {K::allGather, K::permute,   K::reduceScatter, K::allToAll,
                         K::allReduce, K::broadcast, K::reduce};
@@ -444,6 +519,8 @@ struct TransportMeasurement::State {
   int64_t ranks;
   std::vector<int64_t> sizes; ///< of input and output, about
   std::vector<Probe> smallest;
+  /// Where ranks have a core each.
+  std::optional<CoreWatch> watch;
   std::unique_ptr<Series> warm;
   std::optional<ColdProbes> coldProbes;
   std::unique_ptr<Series> cold;
@@ -505,12 +582,17 @@ TransportMeasurement::TransportMeasurement(const std::string &name, int64_t rank
     };
     repeated.before = timesToSettle;
   }
+  if (!sharesCores)
+    if (Result<Pinning> pinning = Pinning::create(ranks, 1); pinning.ok())
+      state->watch.emplace(std::move(*pinning), std::nullopt, quick ? 0.2 : kMostForCores);
+  CoreWatch *watch = state->watch ? &*state->watch : nullptr;
   state->warm = std::make_unique<Series>(name, ranks, std::move(programs), std::move(repeated),
-                                         writeBehindCopy);
+                                         writeBehindCopy, watch);
   // Where ranks share cores, one uses memory while another one is in the collective.
   if (!sharesCores) {
     const ColdProbes &cold = state->coldProbes.emplace(name, ranks, quick);
-    state->cold = std::make_unique<Series>(name, ranks, cold.programs, cold.repeated, cold.write);
+    state->cold =
+        std::make_unique<Series>(name, ranks, cold.programs, cold.repeated, cold.write, watch);
   }
 }
 
@@ -525,8 +607,13 @@ void TransportMeasurement::addEndOverBegin(std::vector<double> &ratios) const {
   state->warm->addEndOverBegin(ratios);
 }
 
+double TransportMeasurement::partElsewhere() const { return state->warm->partElsewhere(); }
+std::optional<double> TransportMeasurement::coreToCoreSeconds() const {
+  return state->warm->coreToCoreSeconds();
+}
+
 Result<cost::Transport> TransportMeasurement::result(std::vector<double> &errors) const {
-  const auto &[name, ranks, sizes, smallest, warm, coldProbes, cold] = *state;
+  const auto &[name, ranks, sizes, smallest, watch, warm, coldProbes, cold] = *state;
   const Seconds measured = warm->seconds();
   // Each needs one figure more than those before.
   const std::pair<K, double cost::TransferPoint::*> figures[] = {
@@ -542,6 +629,7 @@ Result<cost::Transport> TransportMeasurement::result(std::vector<double> &errors
   fitStart(smallest, measured, network);
   transport.startSeconds = network.startSeconds;
   transport.messageSeconds = network.messageSeconds;
+  transport.coreToCoreSeconds = warm->coreToCoreSeconds();
   for (int64_t bytes : sizes) {
     cost::TransferPoint &point = transport.transfers.emplace_back();
     point.bytes = bytes;

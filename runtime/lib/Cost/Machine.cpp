@@ -123,6 +123,7 @@ template <typename Io> static void fields(Io &io, Transport &v) {
   io.field("ranks", v.ranks);
   io.field("start_seconds", v.startSeconds);
   io.field("message_seconds", v.messageSeconds);
+  io.optional("core_to_core_seconds", v.coreToCoreSeconds);
   io.field("transfers", v.transfers);
   io.optional("collectives", v.collectives);
   io.optional("cold", v.cold);
@@ -247,6 +248,7 @@ constexpr Unit kUnits[] = {
     {"latency_seconds", 0, 10, "seconds"},
     {"message_seconds", 0, 10, "seconds"},
     {"launch_seconds", 0, 10, "seconds"},
+    {"core_to_core_seconds", 1e-10, 0.01, "seconds"},
     {"command_seconds", 0, 0.01, "seconds"},
     {"call_seconds", 0, 0.01, "seconds"},
     {"event_seconds", 0, 0.01, "seconds"},

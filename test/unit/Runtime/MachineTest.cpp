@@ -44,6 +44,8 @@ TEST(MachineFile, IsTheSameAfterItWasWrittenAndRead) {
   EXPECT_EQ(machineToJson(*machine), text);
   EXPECT_EQ(machine->measurement->missing.at("ucx"), "not measured yet");
   EXPECT_EQ(machine->measurement->endOverBegin, 1.03);
+  EXPECT_FALSE(machine->transports[0].coreToCoreSeconds);
+  EXPECT_EQ(machine->transports[1].coreToCoreSeconds, 3e-8);
   EXPECT_EQ(machine->compute[1].matmul.size(), 8u);
 }
 
@@ -177,6 +179,8 @@ TEST(MachineFile, RefusesImplausibleNumbers) {
                "field 'links[0].latency_seconds' expects 0 to 10 seconds, got 50");
   EXPECT_ERROR(after([](Json &j) { j["measurement"]["end_over_begin"] = 0; }),
                "field 'measurement.end_over_begin' expects 0.001 to 1000 times as long, got 0");
+  EXPECT_ERROR(after([](Json &j) { j["transports"][1]["core_to_core_seconds"] = 35; }), // ns
+               "field 'transports[1].core_to_core_seconds' expects 1e-10 to 0.01 seconds, got 35");
   EXPECT_ERROR(after([](Json &j) { j["overheads"]["command_seconds"] = -1; }),
                "field 'overheads.command_seconds' expects 0 to 0.01 seconds, got -1");
   EXPECT_ERROR(after([](Json &j) { j["compute"][1]["matmul"][2]["flops_per_second"] = 40; }),

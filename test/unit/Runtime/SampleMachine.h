@@ -58,6 +58,7 @@ inline Machine sampleMachine() {
   // The same, and collectives as such.
   Transport shm = threads;
   shm.name = "shm";
+  shm.coreToCoreSeconds = 3e-8;
   shm.collectives = {
       {"all_reduce", 1000, 1e-5}, {"all_reduce", 101000, 1.1e-4}, {"permute", 2000, 2e-5}};
   shm.cold = {{1000, 100, 1e-6}, {1000, 1000, 3e-6}, {100000, 100, 5e-6}, {100000, 1000, 1e-5}};
