@@ -9,9 +9,8 @@ program, of each the median over its repetitions, behind a copy that writes its 
 loads together, when cores were not as near to each other as when they were calibrated: the host of a virtual machine moves them. Over test hosts, whose clocks differ, it is
 the median time of runs of up to 64 of them, over their number. A layer's time is that of the fastest run, and that of a collective
 in a model, too; over hosts it is the median of runs whose ranks came within the time that one spins. Errors are
-predicted / measured - 1, medians over the rounds. Before and after each model a program of products of one size, of one row
-beside decoded tokens, tells by how much cores, or memory, are faster or slower than when they were calibrated: the error of its
-products, the mean of both times. A model is run again, up to three times, when cores were not as near to each other as then. How much the times of collectives differ between rounds is told: no prediction
+predicted / measured - 1, medians over the rounds. Before and after each model a program of products of one size tells by how much
+cores are faster or slower than when they were calibrated: the error of its products, the mean of both times. A model is run again, up to six times, when cores were not as near to each other as then. How much the times of collectives differ between rounds is told: no prediction
 can be better than a measurement that is repeated. Needs build/bin/braid, build/bin/BraidCollectiveTimes and build/bin/BraidCoreDistance
 (ninja -C build braid BraidCollectiveTimes BraidCoreDistance).
 """
@@ -50,19 +49,18 @@ MODELS = {
 }
 
 
-# What cores do at the time: products of one size, which the ranks share. Their weights, 192 MiB, come from memory as a calibration's do;
-# those of one row, beside decoded tokens, take as long as that takes.
-ROWS, COLUMNS, PRODUCTS = (1, 200), 1024, 48
+# What cores do at the time: products of one size, which the ranks share. Their weights, 192 MiB, come from memory as a calibration's do.
+ROWS, COLUMNS, PRODUCTS = 200, 1024, 48
 
 
-def text_of_products(ranks, rows):
+def text_of_products(ranks):
     lines = [f"comm.mesh @mesh <tp = {ranks}>", "func.func @main("]
     lines += [f"    %w{i}: tensor<{COLUMNS}x{COLUMNS}xf32> {{nn.name = \"w{i}\"}}," for i in range(PRODUCTS)]
-    lines += [f"    %x0: tensor<{rows}x{COLUMNS}xf32> {{nn.name = \"x\"}}) -> (tensor<{rows}x{COLUMNS}xf32> {{nn.name = \"y\"}})",
+    lines += [f"    %x0: tensor<{ROWS}x{COLUMNS}xf32> {{nn.name = \"x\"}}) -> (tensor<{ROWS}x{COLUMNS}xf32> {{nn.name = \"y\"}})",
               "    attributes {nn.entry} {"]
-    lines += [f"  %x{i + 1} = nn.linear %x{i}, %w{i} : tensor<{rows}x{COLUMNS}xf32>, tensor<{COLUMNS}x{COLUMNS}xf32> "
-              f"-> tensor<{rows}x{COLUMNS}xf32>" for i in range(PRODUCTS)]
-    return "\n".join(lines + [f"  return %x{PRODUCTS} : tensor<{rows}x{COLUMNS}xf32>", "}", ""])
+    lines += [f"  %x{i + 1} = nn.linear %x{i}, %w{i} : tensor<{ROWS}x{COLUMNS}xf32>, tensor<{COLUMNS}x{COLUMNS}xf32> "
+              f"-> tensor<{ROWS}x{COLUMNS}xf32>" for i in range(PRODUCTS)]
+    return "\n".join(lines + [f"  return %x{PRODUCTS} : tensor<{ROWS}x{COLUMNS}xf32>", "}", ""])
 
 
 def checked(command):
@@ -119,9 +117,9 @@ def layers(args, folder, ranks, places, of_collectives, machine):
     print("| model | batch x tokens | where | layers, median (largest) | products of one size, meanwhile | layers beside products | "
           "collectives, median | load average |")
     print("| --- | ---: | --- | ---: | ---: | ---: | ---: | ---: |")
-    for rows in ROWS:
-        (folder / f"products-{rows}.mlir").write_text(text_of_products(ranks, rows))
-        checked([BIN / "braid", "compile", folder / f"products-{rows}.mlir", "--isa", "host", "-o", folder / f"products-{rows}.braid"])
+    (folder / "products.mlir").write_text(text_of_products(ranks))
+    products = folder / "products.braid"
+    checked([BIN / "braid", "compile", folder / "products.mlir", "--isa", "host", "-o", products])
 
     def prediction_of(place, bundle, *words):
         places[place]([bundle, "--random-inputs", 1, "--warmup", 2, "--report", folder / "report.json", *words])
@@ -130,9 +128,8 @@ def layers(args, folder, ranks, places, of_collectives, machine):
             sys.exit(f"predictions: error: {bundle.stem}: {prediction['missing']}")
         return prediction
 
-    def error_of_products(place, shape):
-        rows = ROWS[0] if shape == "1 x 1" else ROWS[1]
-        of_run = prediction_of(place, folder / f"products-{rows}.braid", "--random-weights", 1, "--repeat", 8)["operations"]
+    def error_of_products(place):
+        of_run = prediction_of(place, products, "--random-weights", 1, "--repeat", 8)["operations"]
         return statistics.mean(one["error_of_least"] for one in of_run)
 
     cases = []
@@ -145,16 +142,18 @@ def layers(args, folder, ranks, places, of_collectives, machine):
             bundle = folder / f"{name}-{batch}-{tokens}.braid"
             checked([BIN / "braid", "compile", folder / "model.mlir", "--mesh", f"tp={ranks}", "--isa", "host", "-o", bundle])
             cases += [(name, f"{batch} x {tokens}", place, bundle) for place in places]
-    found = {}
+    found, elsewhere = {}, 0
     for _ in range(args.rounds):
         for case in cases:
-            for _ in range(3):
+            for _ in range(6):
                 await_cores(machine, ranks, 10)
-                before = error_of_products(case[2], case[1])
+                before = error_of_products(case[2])
                 prediction = prediction_of(case[2], case[3], "--random-weights", 1, "--repeat", 15)
-                of_products = (before + error_of_products(case[2], case[1])) / 2
+                of_products = (before + error_of_products(case[2])) / 2
                 if await_cores(machine, ranks, 0):
                     break
+            else:
+                elsewhere += 1
             found.setdefault((case, "products", 0), []).append(of_products)
             # Where all takes longer than when the host was calibrated, the layers are told beside that.
             for i, one in enumerate(prediction["calls"]):
@@ -172,6 +171,9 @@ def layers(args, folder, ranks, places, of_collectives, machine):
         print(f"| {case[0]} | {case[1]} | {case[2]} | {statistics.median(calls) * 100:+.1f} % "
               f"({max(calls, key=abs) * 100:+.1f} %) | {of_products * 100:+.1f} % | "
               f"{statistics.median(beside) * 100:+.1f} % | {of_sums} | {os.getloadavg()[0]:.1f} |", flush=True)
+    if elsewhere:
+        print(f"\n{elsewhere} of {len(cases) * args.rounds} runs were measured while cores were not as near to each other as when they were "
+              "calibrated")
 
 
 class Calibrations:

@@ -22,9 +22,8 @@
 namespace braid::runtime {
 
 /// The mean of the faster half, rounded up, of the times of loads of a program. What others do only
-/// makes a load slower; its place in the caches, and the cores of the host that a virtual machine
-/// has meanwhile, make it slower or faster by a tenth, so that the least of many would be a rare
-/// one.
+/// makes a load slower; its place in the caches makes it slower or faster, so that the least of
+/// many would be a rare one.
 inline double meanOfFasterHalf(std::vector<double> times) {
   std::sort(times.begin(), times.end());
   times.resize((times.size() + 1) / 2);

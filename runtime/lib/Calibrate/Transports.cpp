@@ -8,18 +8,14 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Parts.h"
-#include "ProgramWriter.h"
+#include "ProbeSeries.h"
 #include "Statistics.h"
 #include "braid/Base/StatusMacros.h"
 #include "braid/Cost/ScheduleTime.h"
 #include "braid/Runtime/Calibrate.h"
-#include "runtime/lib/Collective/Plan.h"
-#include "runtime/lib/Sync/CoreDistance.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
-#include <functional>
 #include <limits>
 #include <numeric>
 #include <optional>
@@ -28,285 +24,6 @@
 namespace braid::runtime {
 
 namespace {
-
-/// A collective of one value.
-struct Probe {
-  CollectiveKind kind;
-  int64_t ranks, inputBytes, outputBytes;
-  std::string transport;
-  bool inPlace = false;
-  int64_t between = 0; ///< bytes of other memory that a rank uses before
-
-  std::vector<std::pair<int64_t, int64_t>> pairs() const {
-    std::vector<std::pair<int64_t, int64_t>> ring;
-    for (int64_t r = 0; r < ranks && kind == CollectiveKind::permute; ++r)
-      ring.emplace_back(r, (r + 1) % ranks);
-    return ring;
-  }
-  int64_t bytes() const { return inputBytes + outputBytes; }
-  std::string name() const {
-    return std::string(runtime::name(kind)) + "," + std::to_string(inputBytes) + "," +
-           std::to_string(outputBytes) + (inPlace ? ",in place" : "") + "," +
-           std::to_string(between);
-  }
-  /// As the transport runs it.
-  ScheduleRequest request() const {
-    ScheduleRequest request;
-    request.kind = kind;
-    request.ranks = ranks;
-    request.pairs = pairs();
-    request.values = {{0, sizeof(float), inPlace}};
-    request.values[0].partBytes = inputBytes / request.inputParts();
-    chooseSchedule(request, transport);
-    return request;
-  }
-};
-
-/// Of about so many bytes of input and output, in parts of whole lines of a cache.
-Probe probe(CollectiveKind kind, int64_t ranks, int64_t bytes, const std::string &transport) {
-  constexpr int64_t kLine = 64;
-  const bool scatters = kind == CollectiveKind::reduceScatter || kind == CollectiveKind::allToAll;
-  const bool gathers = kind == CollectiveKind::allGather || kind == CollectiveKind::allToAll;
-  const int64_t inputs = scatters ? ranks : 1, outputs = gathers ? ranks : 1;
-  const int64_t part = std::max(kLine, bytes / (inputs + outputs) / kLine * kLine);
-  return {kind, ranks, inputs * part, outputs * part, transport};
-}
-
-/// The median, or of few, which take long and may be interrupted, the lower quartile.
-double typical(std::vector<double> numbers) {
-  constexpr size_t kFew = 12;
-  const size_t count = numbers.size();
-  const auto at =
-      numbers.begin() + static_cast<std::ptrdiff_t>(count < kFew ? (count + 1) / 4 : count / 2);
-  std::nth_element(numbers.begin(), at, numbers.end());
-  return *at;
-}
-
-/// What ranks do so that none comes before the others to what follows.
-constexpr const char *kMeets = "/meet ";
-
-/// How collectives begin and end in runs: by name, the times from the arrival of the last rank to
-/// the end, mean over ranks.
-Status addTimes(const Execution &execution, int64_t ranks,
-                std::map<std::string, std::vector<double>> &times) {
-  ASSIGN_OR_RETURN(const std::vector<Execution::Span> spans, execution.spans());
-  struct Meeting {
-    double lastArrival = 0;
-    std::vector<double> ends;
-  };
-  std::map<std::string, Meeting> meetings;
-  for (const Execution::Span &span : spans) {
-    if (span.collective.empty() || span.collective.find(kMeets) != std::string::npos)
-      continue;
-    Meeting &meeting = meetings[span.collective];
-    meeting.lastArrival = std::max(meeting.lastArrival, span.beginSeconds);
-    meeting.ends.push_back(span.endSeconds);
-  }
-  for (const auto &[identity, meeting] : meetings) {
-    // "@main/all_gather,64,128.3"
-    std::string name = identity.substr(identity.find('/') + 1);
-    name.resize(name.rfind('.'));
-    double sum = 0; // a rank that awaits nothing of the last one may have ended before
-    for (double end : meeting.ends)
-      sum += std::max(0.0, end - meeting.lastArrival);
-    times[name].push_back(sum / static_cast<double>(ranks));
-  }
-  return {};
-}
-
-/// After so many of them in a run, the caches of all cores have what such collectives leave there.
-int timesToSettle(const Probe &probe) {
-  return static_cast<int>(std::min<int64_t>(60, (int64_t(32) << 20) / probe.bytes()));
-}
-
-using Seconds = std::map<std::string, double>;
-
-/// Writes what ranks do before and in a repetition of a probe.
-using WriteOne = std::function<void(ProgramWriter &, const Probe &, const std::string &name)>;
-
-void writeInput(ProgramWriter &writer, const Probe &probe) {
-  const std::vector<int64_t> input{probe.inputBytes / int64_t(sizeof(float))};
-  writer.copy(writer.local(0, input), writer.symmetric(0, input));
-}
-
-/// Where a probe's memory ends, but for that of meetings.
-uint64_t endOf(const Probe &probe) {
-  return static_cast<uint64_t>(probe.inputBytes + probe.outputBytes + 3 * 4096) / 4096 * 4096;
-}
-
-/// Ranks meet, at two places of memory from `at` on.
-void meet(ProgramWriter &writer, const std::string &before, uint64_t at) {
-  writer.wait(writer.start(CollectiveKind::allReduce, "meet " + before, writer.symmetric(at, {16}),
-                           writer.symmetric(at + 4096, {16})));
-}
-
-/// The input and the output do not begin at addresses which a core takes for the same one.
-void startAndWait(ProgramWriter &writer, const Probe &probe, const std::string &name) {
-  const std::vector<int64_t> input{probe.inputBytes / int64_t(sizeof(float))},
-      output{probe.outputBytes / int64_t(sizeof(float))};
-  const auto behind =
-      static_cast<uint64_t>(probe.inPlace ? 0 : (probe.inputBytes + 4095) / 4096 * 4096 + 2048);
-  writer.wait(writer.start(probe.kind, name, writer.symmetric(0, input),
-                           writer.symmetric(behind, output), probe.pairs()));
-}
-
-/// The input was just written, as in a model. Copies of a megabyte and more end at times that
-/// differ between ranks, and one that comes first does a part of a broadcast or of a sum alone
-/// before the time begins: 64 MiB were broadcast in 3.1 ms or in 4.4.
-void writeBehindCopy(ProgramWriter &writer, const Probe &probe, const std::string &name) {
-  constexpr int64_t kMeetsFrom = int64_t(1) << 20;
-  writeInput(writer, probe);
-  if (std::max(probe.inputBytes, probe.outputBytes) >= kMeetsFrom)
-    meet(writer, name, endOf(probe));
-  startAndWait(writer, probe, name);
-}
-
-/// How often probes are repeated: in programs that are loaded anew, in runs of each, of which the
-/// first does not count, in a run, and in a run before they count.
-struct Repeated {
-  using OfProbe = std::function<int(const Probe &)>;
-  OfProbe loads = [](const Probe &) { return 1; };
-  OfProbe runs = [](const Probe &) { return 1; };
-  OfProbe inRun = [](const Probe &) { return 1; };
-  OfProbe before = [](const Probe &) { return 0; };
-};
-
-/// Times of probes in programs that are loaded several times. Of the runs and repetitions of a load
-/// what is typical counts, and of the loads the mean of the faster half: beside other programs a
-/// load may be unlucky from its begin to its end. Each of `programs` is one, so that commands stay
-/// in the caches.
-class Series {
-public:
-  Series(std::string transport, int64_t ranks, std::vector<std::vector<Probe>> programs,
-         Repeated repeated, WriteOne write, CoreWatch *watch)
-      : transport(std::move(transport)), ranks(ranks), programs(std::move(programs)),
-        repeated(std::move(repeated)), write(std::move(write)), watch(watch) {}
-
-  /// Half of the loads, all programs in turn; what is left with the second call.
-  Status measureHalf() {
-    int most = 0;
-    for (const std::vector<Probe> &probes : programs)
-      most = std::max(most, repeated.loads(probes.back()));
-    const bool isFirst = !std::exchange(isHalfDone, true);
-    for (const auto &[name, ofName] : ofLoads)
-      loadsAtBegin[name] = ofName.size();
-    for (int load = 0; load < most; ++load)
-      for (const std::vector<Probe> &probes : programs) {
-        const int loads = repeated.loads(probes.back()), half = (loads + 1) / 2;
-        if (load < (isFirst ? half : loads - half))
-          RETURN_IF_ERROR(loadThatCounts(probes));
-      }
-    return {};
-  }
-
-  /// Of the loads whose cores were as near to each other as in the median of all, or of all where
-  /// a probe has none of these.
-  Seconds seconds() const {
-    const std::optional<double> usual = coreToCoreSeconds();
-    Seconds result;
-    for (const auto &[name, ofName] : ofLoads) {
-      std::vector<double> counted, all;
-      for (const Load &load : ofName) {
-        all.push_back(load.seconds);
-        if (usual && CoreWatch::areAlike(load.coreToCore, *usual))
-          counted.push_back(load.seconds);
-      }
-      result[name] = meanOfFasterHalf(counted.empty() ? all : counted);
-    }
-    return result;
-  }
-
-  double partElsewhere() const {
-    const std::optional<double> usual = coreToCoreSeconds();
-    double elsewhere = 0, count = 0;
-    for (const auto &[name, ofName] : ofLoads)
-      for (const Load &load : ofName) {
-        elsewhere += usual && !CoreWatch::areAlike(load.coreToCore, *usual) ? 1 : 0;
-        ++count;
-      }
-    return count > 0 ? elsewhere / count : 0;
-  }
-
-  /// The median over the loads. None where ranks share cores.
-  std::optional<double> coreToCoreSeconds() const {
-    std::vector<double> distances;
-    for (const auto &[name, ofName] : ofLoads)
-      for (const Load &load : ofName)
-        distances.push_back(load.coreToCore);
-    return watch && !distances.empty() ? std::optional(median(distances)) : std::nullopt;
-  }
-
-  /// Adds of each probe with loads in both halves how many times as long it took in the second one.
-  void addEndOverBegin(std::vector<double> &ratios) const {
-    for (const auto &[name, ofName] : ofLoads) {
-      const auto begin = loadsAtBegin.find(name);
-      if (begin == loadsAtBegin.end() || begin->second >= ofName.size())
-        continue;
-      std::vector<double> seconds;
-      for (const Load &load : ofName)
-        seconds.push_back(load.seconds);
-      ratios.push_back(endOverBegin(seconds, begin->second));
-    }
-  }
-
-private:
-  using Times = std::map<std::string, std::vector<double>>;
-  /// Of a probe.
-  struct Load {
-    double seconds, coreToCore; ///< the second one is 0 where ranks share cores
-  };
-
-  Status loadThatCounts(const std::vector<Probe> &probes) {
-    Times times;
-    for (bool counts = false; !counts;) {
-      if (watch)
-        watch->await();
-      const auto begin = std::chrono::steady_clock::now();
-      times.clear();
-      RETURN_IF_ERROR(loadOnce(probes, times));
-      const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
-      counts = !watch || watch->counts(taken.count());
-    }
-    for (const auto &[name, ofName] : times)
-      ofLoads[name].push_back({typical(ofName), watch ? watch->last() : 0});
-    return {};
-  }
-
-  Status loadOnce(const std::vector<Probe> &probes, Times &times) {
-    ProgramWriter writer(ranks);
-    const int runs = repeated.runs(probes.back());
-    // The first ones of a run find their threads asleep.
-    const Probe first{CollectiveKind::allGather, ranks, 64, 64 * ranks, transport};
-    for (int i = 0; i < (runs == 1 ? 1 : 20); ++i)
-      writeBehindCopy(writer, first, "first." + std::to_string(i));
-    for (int i = 0; i < repeated.before(probes.back()); ++i)
-      writeBehindCopy(writer, probes.back(), "before." + std::to_string(i));
-    for (const Probe &probe : probes)
-      for (int i = 0; i < repeated.inRun(probe); ++i)
-        write(writer, probe, probe.name() + "." + std::to_string(i));
-    WorldOptions options;
-    options.transport = transport;
-    options.trace = true;
-    options.pin = true;
-    ASSIGN_OR_RETURN(const ProgramWriter::Ready ready, writer.load(options));
-    for (int run = 0; run < runs; ++run) {
-      RETURN_IF_ERROR(ready.execution->run());
-      if (run > 0 || runs == 1)
-        RETURN_IF_ERROR(addTimes(*ready.execution, ranks, times));
-    }
-    return {};
-  }
-
-  std::string transport;
-  int64_t ranks;
-  std::vector<std::vector<Probe>> programs;
-  Repeated repeated;
-  WriteOne write;
-  CoreWatch *watch; ///< null where ranks share cores
-  std::map<std::string, std::vector<Load>> ofLoads;
-  std::map<std::string, size_t> loadsAtBegin; ///< of the first half
-  bool isHalfDone = false;
-};
 
 double meanSeconds(const Probe &probe, const cost::Network &network) {
   const Result<cost::CollectiveTime> time = cost::timeOfSteps(probe.request(), network);
@@ -521,9 +238,9 @@ struct TransportMeasurement::State {
   std::vector<Probe> smallest;
   /// Where ranks have a core each.
   std::optional<CoreWatch> watch;
-  std::unique_ptr<Series> warm;
+  std::unique_ptr<ProbeSeries> warm;
   std::optional<ColdProbes> coldProbes;
-  std::unique_ptr<Series> cold;
+  std::unique_ptr<ProbeSeries> cold;
 };
 
 TransportMeasurement::TransportMeasurement(const std::string &name, int64_t ranks, bool quick)
@@ -568,8 +285,7 @@ TransportMeasurement::TransportMeasurement(const std::string &name, int64_t rank
         return 2;
       return probe.bytes() > kLargest ? 4 : probe.bytes() > kLarge ? 6 : 8;
     };
-    // Where pages of memory lie in the caches makes loads of 2 to 60 MiB slower or faster by up to
-    // a half, and repetitions in one by little: many loads, each of few.
+    // Loads differ more than repetitions in one do.
     repeated.runs = [=](const Probe &probe) {
       return sharesCores || probe.bytes() <= int64_t(1) << 20 ? 3 : 2;
     };
@@ -586,13 +302,13 @@ TransportMeasurement::TransportMeasurement(const std::string &name, int64_t rank
     if (Result<Pinning> pinning = Pinning::create(ranks, 1); pinning.ok())
       state->watch.emplace(std::move(*pinning), std::nullopt, quick ? 0.2 : kMostForCores);
   CoreWatch *watch = state->watch ? &*state->watch : nullptr;
-  state->warm = std::make_unique<Series>(name, ranks, std::move(programs), std::move(repeated),
-                                         writeBehindCopy, watch);
+  state->warm = std::make_unique<ProbeSeries>(name, ranks, std::move(programs), std::move(repeated),
+                                              writeBehindCopy, watch);
   // Where ranks share cores, one uses memory while another one is in the collective.
   if (!sharesCores) {
     const ColdProbes &cold = state->coldProbes.emplace(name, ranks, quick);
     state->cold =
-        std::make_unique<Series>(name, ranks, cold.programs, cold.repeated, cold.write, watch);
+        std::make_unique<ProbeSeries>(name, ranks, cold.programs, cold.repeated, cold.write, watch);
   }
 }
 
