@@ -254,6 +254,7 @@ Result<Calibration> calibrate(const CalibrateOptions &options) {
                                             one->result(result.allReduceErrors.emplace_back()));
                            machine.transports.push_back(std::move(measured));
                            for (const char *kind : {"matmul", "memory"}) {
+                             one->awaitCores();
                              ASSIGN_OR_RETURN(
                                  cost::Interference beside,
                                  measureInterference(transport, ranks, kind, options.quick));

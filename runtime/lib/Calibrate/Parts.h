@@ -48,6 +48,8 @@ public:
   /// The part of the loads whose cores were not as near to each other as in most, as there was no
   /// time to repeat them. They count only where a collective has no others.
   double partElsewhere() const;
+  /// Waits until cores are as near to each other as usual, if there is time left for that.
+  void awaitCores();
   /// In the loads until now; none where ranks share cores.
   std::optional<double> coreToCoreSeconds() const;
   /// `errors` gets, for all_reduces of each size, how far the time that follows from the others' is

@@ -324,6 +324,10 @@ void TransportMeasurement::addEndOverBegin(std::vector<double> &ratios) const {
 }
 
 double TransportMeasurement::partElsewhere() const { return state->warm->partElsewhere(); }
+void TransportMeasurement::awaitCores() {
+  if (state->watch)
+    state->watch->await();
+}
 std::optional<double> TransportMeasurement::coreToCoreSeconds() const {
   return state->warm->coreToCoreSeconds();
 }
