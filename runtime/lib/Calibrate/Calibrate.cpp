@@ -165,6 +165,10 @@ cost::Measurement measurementNow(bool isQuick) {
   return measurement;
 }
 
+/// The most seconds that all transports together wait for cores to be as near as usual, and spend
+/// on loads that they repeat.
+static constexpr double kMostForCores = 8, kMostForCoresIfQuick = 0.5;
+
 Result<Calibration> calibrate(const CalibrateOptions &options) {
   const double usable = usableCores();
   const Foreign before;
@@ -193,10 +197,16 @@ Result<Calibration> calibrate(const CalibrateOptions &options) {
     ASSIGN_OR_RETURN(machine.overheads, measureOverheads(options.quick));
     return {};
   });
+  const auto withOwnCores =
+      std::count_if(groups.begin(), groups.end(), [&](int64_t ranks) { return ranks <= cores; });
+  const double secondsOfEach = (options.quick ? kMostForCoresIfQuick : kMostForCores) /
+                               std::max(1.0, static_cast<double>(withOwnCores) *
+                                                 static_cast<double>(options.transports.size()));
   std::vector<std::unique_ptr<TransportMeasurement>> transports;
   for (const std::string &transport : options.transports)
     for (int64_t ranks : groups) {
-      transports.push_back(std::make_unique<TransportMeasurement>(transport, ranks, options.quick));
+      transports.push_back(
+          std::make_unique<TransportMeasurement>(transport, ranks, options.quick, secondsOfEach));
       parts.emplace_back(transport + " of " + std::to_string(ranks) + " ranks",
                          [one = transports.back().get()] { return one->measureHalf(); });
     }

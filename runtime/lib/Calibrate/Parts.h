@@ -39,7 +39,9 @@ Result<cost::Overheads> measureOverheads(bool quick);
 /// those of a slow one, or of a fast one, for all that uses the file.
 class TransportMeasurement {
 public:
-  TransportMeasurement(const std::string &name, int64_t ranks, bool quick);
+  /// It spends at most `secondsForCores` on waiting for cores to be as near to each other as usual,
+  /// and on what it repeats as they were not (CoreDistance.h).
+  TransportMeasurement(const std::string &name, int64_t ranks, bool quick, double secondsForCores);
   ~TransportMeasurement();
   /// To be called twice. It may fork, so no other thread may run.
   Status measureHalf();

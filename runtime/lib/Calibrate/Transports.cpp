@@ -221,10 +221,6 @@ struct ColdProbes {
   }
 };
 
-/// The most seconds that a transport's measurement waits for cores to be as near as usual, and
-/// spends on loads that are repeated as they were not.
-constexpr double kMostForCores = 4;
-
 using K = CollectiveKind;
 constexpr K kKinds[] = {K::allGather, K::permute,   K::reduceScatter, K::allToAll,
                         K::allReduce, K::broadcast, K::reduce};
@@ -243,7 +239,8 @@ struct TransportMeasurement::State {
   std::unique_ptr<ProbeSeries> cold;
 };
 
-TransportMeasurement::TransportMeasurement(const std::string &name, int64_t ranks, bool quick)
+TransportMeasurement::TransportMeasurement(const std::string &name, int64_t ranks, bool quick,
+                                           double secondsForCores)
     : state(std::make_unique<State>()) {
   state->name = name;
   state->ranks = ranks;
@@ -300,7 +297,7 @@ TransportMeasurement::TransportMeasurement(const std::string &name, int64_t rank
   }
   if (!sharesCores)
     if (Result<Pinning> pinning = Pinning::create(ranks, 1); pinning.ok())
-      state->watch.emplace(std::move(*pinning), std::nullopt, quick ? 0.2 : kMostForCores);
+      state->watch.emplace(std::move(*pinning), std::nullopt, secondsForCores);
   CoreWatch *watch = state->watch ? &*state->watch : nullptr;
   state->warm = std::make_unique<ProbeSeries>(name, ranks, std::move(programs), std::move(repeated),
                                               writeBehindCopy, watch);
