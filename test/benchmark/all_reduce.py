@@ -4,14 +4,17 @@
 Each side repeats an all_reduce of f32, out of place, in one run; sides alternate, and the least median of the rounds counts.
 The floor is what as many threads take to read and write memory as an all_reduce must, each without waiting for the others: to sum
 their parts of all inputs, and to copy the parts of the others from where these wrote them, with stores around the caches and in huge
-pages. It is told from 16 MiB on.
-Needs build/bin/BraidAllReduceTimes (ninja -C build BraidAllReduceTimes), mpicc and mpirun.
+pages. It is told from 16 MiB on. All sides run while cores are as near to each other as usual (core_distance.py).
+Needs build/bin/BraidAllReduceTimes and build/bin/BraidCoreDistance (ninja -C build BraidAllReduceTimes BraidCoreDistance), mpicc and
+mpirun.
 """
 import argparse
 import os
 import subprocess
 import sys
 import tempfile
+
+import core_distance
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
@@ -44,9 +47,10 @@ def main():
         sides["floor"] = [ours, "floor", *sides["shm"][2:]]
         sides["Open MPI"] = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", str(args.ranks), theirs, "5", *sizes]
         best = {side: {} for side in sides}
+        usual = core_distance.Usual(args.ranks)
         for _ in range(args.rounds):
             for side, command in sides.items():
-                for size, time in times(command).items():
+                for size, time in usual.measure(lambda command=command: times(command)).items():
                     best[side][size] = min(time, best[side].get(size, time))
     print(f"| all_reduce, {args.ranks} ranks, us | " + " | ".join(sides) + " | Open MPI / shm | shm / floor |")
     print("| ---: |" + " ---: |" * (len(sides) + 2))
@@ -55,6 +59,8 @@ def main():
         told = [f"{time:.4g}" if side != "floor" or size >= FLOOR_BYTES else "" for side, time in row.items()]
         of_floor = f"{row['shm'] / row['floor']:.2f}" if size >= FLOOR_BYTES else ""
         print(f"| {size} bytes | " + " | ".join(told) + f" | {row['Open MPI'] / row['shm']:.2f} | {of_floor} |")
+    if usual.elsewhere:
+        print(f"\n{usual.elsewhere} of {args.rounds * len(sides)} runs were measured while cores were not as near to each other as usual")
     return 0
 
 

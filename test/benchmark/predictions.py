@@ -27,6 +27,7 @@ import numpy as np
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "test" / "lab"))
+import core_distance  # noqa: E402
 import peers  # noqa: E402
 from lab import Lab  # noqa: E402
 from table import OPERATIONS  # noqa: E402
@@ -102,12 +103,11 @@ def print_errors(rows, sizes):
 
 def await_cores(machine, ranks, seconds):
     """Until the cores of so many ranks are as near to each other as when they were calibrated, at most so long. Whether they are."""
-    usual = [one.get("core_to_core_seconds") for one in json.loads(pathlib.Path(machine).read_text())["transports"]
+    usual = [one.get("core_to_core_seconds") for one in json.loads(pathlib.Path(machine).read_text()).get("transports", [])
              if one["ranks"] == ranks]
     if not any(usual):
         return True
-    found = checked([BIN / "BraidCoreDistance", ranks, next(filter(None, usual)), seconds])
-    return json.loads(found)["is_usual"]
+    return core_distance.distance(ranks, next(filter(None, usual)), seconds)["is_usual"]
 
 
 def layers(args, folder, ranks, places, of_collectives, machine):
