@@ -46,8 +46,8 @@ constexpr struct {
               {"reduce", fb::CollectiveKind::reduce},
               {"permute", fb::CollectiveKind::permute}};
 
-/// Ranks meet before collectives of so many bytes, in an all_reduce of so many elements.
-constexpr int64_t kMeetsFrom = int64_t(1) << 20, kMeeting = 16;
+/// A barrier, an all_reduce of so many elements, comes before collectives of so many bytes.
+constexpr int64_t kBarrierFrom = int64_t(1) << 20, kBarrierElements = 16;
 
 /// Of one load of a program.
 struct Times {
@@ -61,7 +61,7 @@ Times measure(const std::string &transport, int64_t ranks, const char *name,
   // Threads have slept before a run, and its first millisecond is slower than the rest.
   const auto repetitions = static_cast<int>(
       std::clamp<int64_t>((int64_t(64) << 20) / std::max<int64_t>(bytes, 1), 2, 300));
-  const bool meets = bytes >= kMeetsFrom;
+  const bool hasBarrier = bytes >= kBarrierFrom;
   ProgramBuilder b({{"r", ranks}});
   const int64_t part = bytes / 4 / ranks, whole = part * ranks;
   const int64_t inputs = kind == fb::CollectiveKind::all_gather ? part : whole;
@@ -77,15 +77,15 @@ Times measure(const std::string &transport, int64_t ranks, const char *name,
   auto arena = [](uint64_t needed) { return std::max(needed, uint64_t(8) << 20); };
   auto p =
       b.procedure("main", 0, arena(room(inputs) + static_cast<uint64_t>(places) * bytesOfPlace),
-                  arena(room(inputs) + room(outputs) + 2 * room(kMeeting)),
-                  (meets ? 4 : 2) * static_cast<uint32_t>(repetitions));
+                  arena(room(inputs) + room(outputs) + 2 * room(kBarrierElements)),
+                  (hasBarrier ? 4 : 2) * static_cast<uint32_t>(repetitions));
   const V source = local(0, DType::f32, {inputs}), input = symmetric(0, DType::f32, {inputs}),
           output = symmetric(room(inputs), DType::f32, {outputs});
   const uint64_t behind = room(inputs) + room(outputs);
-  const V met = symmetric(behind, DType::f32, {kMeeting}),
-          sum = symmetric(behind + room(kMeeting), DType::f32, {kMeeting});
+  const V met = symmetric(behind, DType::f32, {kBarrierElements}),
+          sum = symmetric(behind + room(kBarrierElements), DType::f32, {kBarrierElements});
   for (int i = 0; i < repetitions; ++i) {
-    const auto event = (meets ? 4 : 2) * static_cast<uint32_t>(i);
+    const auto event = (hasBarrier ? 4 : 2) * static_cast<uint32_t>(i);
     const uint64_t place = room(inputs) + static_cast<uint64_t>(i % places) * bytesOfPlace;
     if (half > 0)
       p.copy("between", local(place, DType::f32, {half}),
@@ -94,9 +94,9 @@ Times measure(const std::string &transport, int64_t ranks, const char *name,
     p.copy("write", source, input);
     // The copies of ranks are milliseconds apart, and one that comes first does a part of its own
     // before the time begins. As the calibration does.
-    if (meets) {
+    if (hasBarrier) {
       p.start("x", fb::CollectiveKind::all_reduce, {"r"}, {met}, {sum}, 0, event + 2, event + 3,
-              "meet." + std::to_string(i));
+              "barrier." + std::to_string(i));
       p.wait("x", event + 3);
     }
     p.start("x", kind, {"r"}, {input}, {output}, 0, event, event + 1,
@@ -128,7 +128,7 @@ Times measure(const std::string &transport, int64_t ranks, const char *name,
   Times times;
   std::vector<double> medians, least;
   for (const Json &c : prediction["collectives"]) {
-    if (c["identity"].get<std::string>().find("/meet.") != std::string::npos)
+    if (c["identity"].get<std::string>().find("/barrier.") != std::string::npos)
       continue;
     times.predicted = c["predicted_s"];
     medians.push_back(c["measured_s"]);

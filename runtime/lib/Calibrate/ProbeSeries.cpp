@@ -31,8 +31,8 @@ static double typical(std::vector<double> numbers) {
   return *at;
 }
 
-/// In the identities of meetings, which are not measured.
-constexpr const char *kMeets = "/meet ";
+/// In the identities of barriers, which are not measured.
+constexpr const char *kBarrier = "/barrier ";
 
 /// How collectives begin and end in runs: by name, the times from the arrival of the last rank to
 /// the end, mean over ranks.
@@ -45,7 +45,7 @@ static Status addTimes(const Execution &execution, int64_t ranks,
   };
   std::map<std::string, Meeting> meetings;
   for (const Execution::Span &span : spans) {
-    if (span.collective.empty() || span.collective.find(kMeets) != std::string::npos)
+    if (span.collective.empty() || span.collective.find(kBarrier) != std::string::npos)
       continue;
     Meeting &meeting = meetings[span.collective];
     meeting.lastArrival = std::max(meeting.lastArrival, span.beginSeconds);
@@ -72,14 +72,14 @@ void writeInput(ProgramWriter &writer, const Probe &probe) {
   writer.copy(writer.local(0, input), writer.symmetric(0, input));
 }
 
-/// Where a probe's memory ends, but for that of meetings.
+/// Where a probe's memory ends, but for that of barriers.
 static uint64_t endOf(const Probe &probe) {
   return static_cast<uint64_t>(probe.inputBytes + probe.outputBytes + 3 * 4096) / 4096 * 4096;
 }
 
-void meet(ProgramWriter &writer, const std::string &before, uint64_t at) {
-  writer.wait(writer.start(CollectiveKind::allReduce, "meet " + before, writer.symmetric(at, {16}),
-                           writer.symmetric(at + 4096, {16})));
+void barrier(ProgramWriter &writer, const std::string &before, uint64_t at) {
+  writer.wait(writer.start(CollectiveKind::allReduce, "barrier " + before,
+                           writer.symmetric(at, {16}), writer.symmetric(at + 4096, {16})));
 }
 
 void startAndWait(ProgramWriter &writer, const Probe &probe, const std::string &name) {
@@ -92,10 +92,10 @@ void startAndWait(ProgramWriter &writer, const Probe &probe, const std::string &
 }
 
 void writeBehindCopy(ProgramWriter &writer, const Probe &probe, const std::string &name) {
-  constexpr int64_t kMeetsFrom = int64_t(1) << 20;
+  constexpr int64_t kBarrierFrom = int64_t(1) << 20;
   writeInput(writer, probe);
-  if (std::max(probe.inputBytes, probe.outputBytes) >= kMeetsFrom)
-    meet(writer, name, endOf(probe));
+  if (std::max(probe.inputBytes, probe.outputBytes) >= kBarrierFrom)
+    barrier(writer, name, endOf(probe));
   startAndWait(writer, probe, name);
 }
 

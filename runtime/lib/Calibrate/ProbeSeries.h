@@ -67,16 +67,15 @@ using WriteOne = std::function<void(ProgramWriter &, const Probe &, const std::s
 
 /// A part of a repetition: the input is written.
 void writeInput(ProgramWriter &writer, const Probe &probe);
-/// Ranks meet, at two places of memory from `at` on, so that none comes before the others to what
-/// follows.
-void meet(ProgramWriter &writer, const std::string &before, uint64_t at);
+/// A barrier of all ranks before what is named: an all_reduce whose operands lie from `at` on.
+void barrier(ProgramWriter &writer, const std::string &before, uint64_t at);
 /// The collective itself. Its input and its output do not begin at addresses which a core takes for
 /// the same one.
 void startAndWait(ProgramWriter &writer, const Probe &probe, const std::string &name);
 
 /// The input was just written, as in a model. Copies of a megabyte and more end at times that
 /// differ between ranks, and one that comes first does a part of a broadcast or of a sum alone
-/// before the time begins, so that ranks meet: 64 MiB were broadcast in 3.1 ms or in 4.4.
+/// before the time begins (64 MiB were broadcast in 3.1 ms or in 4.4): a barrier is between.
 void writeBehindCopy(ProgramWriter &writer, const Probe &probe, const std::string &name);
 
 /// How often probes are repeated: in programs that are loaded anew, in runs of each, of which the

@@ -189,7 +189,7 @@ struct ColdProbes {
       const int64_t behind = std::min(own, probe.between);
       use(writer, probe.between - behind);
       writeInput(writer, probe);
-      meet(writer, one, 3 * input);
+      barrier(writer, one, 3 * input);
       use(writer, behind);
       startAndWait(writer, probe, one);
     };

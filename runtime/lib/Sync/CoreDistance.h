@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 //
-// How far cores are from each other. Those that share a cache pass a line of memory on in some tens
+// How far cores are from each other. Those that share a cache pass a cache line on in some tens
 // of nanoseconds, others take several times as long, and with that all collectives of ranks on
 // them. The cores of a virtual machine may be either in turn: its host moves them.
 //
@@ -17,7 +17,7 @@
 
 namespace braid::runtime {
 
-/// The seconds in which a line of memory comes from a core to the next one of a ring, when each
+/// The seconds in which a cache line comes from a core to the next one of a ring, when each
 /// writes it in turn: the mean over the ring, of the fastest of ten spans of 50 rounds, or of as
 /// many spans as 20 ms allow. Starts a thread on each core of `ranks`, which are two at least and
 /// have one thread each, and ends them.

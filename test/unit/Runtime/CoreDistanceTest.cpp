@@ -25,10 +25,11 @@ bool hasTwoCores() { return allowedCores().size() >= 2; }
 
 } // namespace
 
-TEST(CoreDistance, IsThatOfALineOfMemory) {
+TEST(CoreDistance, IsThatOfACacheLine) {
   if (!hasTwoCores())
     GTEST_SKIP() << "needs two cores";
-  // A core's clock ticks faster than a line travels, and no two cores are a millisecond apart.
+  // A core's clock ticks faster than a cache line travels, and no two cores are a millisecond
+  // apart.
   const double seconds = coreToCoreSeconds(twoRanks());
   EXPECT_GT(seconds, 1e-10);
   EXPECT_LT(seconds, 1e-3);

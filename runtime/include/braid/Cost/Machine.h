@@ -137,7 +137,7 @@ struct Transport {
   int64_t ranks = 0;
   double startSeconds = 0;   ///< of a collective that moves next to nothing, but for its messages
   double messageSeconds = 0; ///< from a rank to one that waits for it
-  /// In which a line of memory comes from one rank's core to the next one's, when these figures
+  /// In which a cache line comes from one rank's core to the next one's, when these figures
   /// were measured. Unknown where ranks share cores.
   std::optional<double> coreToCoreSeconds;
   std::vector<TransferPoint> transfers; ///< by ascending bytes
