@@ -121,10 +121,18 @@ static std::string summary(const runtime::Calibration &calibration, const std::s
                         transport.messageSeconds * 1e6);
     if (transport.coreToCoreSeconds)
       out << llvm::format("%.0f ns from core to core, ", *transport.coreToCoreSeconds * 1e9);
-    out << llvm::format("%.1f GB/s received, %.1f GB/s reduced; "
-                        "beside communication, products take %.2f and copies %.2f times as long\n",
-                        static_cast<double>(last.bytes) / last.receiveSeconds * 1e-9,
-                        static_cast<double>(last.bytes) / last.reduceSeconds * 1e-9,
+    // Measured once, a figure may be nothing beside those before it.
+    auto rate = [&](double seconds) -> std::string {
+      if (seconds <= 0)
+        return "too fast to tell";
+      std::string text;
+      llvm::raw_string_ostream(text)
+          << llvm::format("%.1f GB/s", static_cast<double>(last.bytes) / seconds * 1e-9);
+      return text;
+    };
+    out << rate(last.receiveSeconds) << " received, " << rate(last.reduceSeconds)
+        << llvm::format(" reduced; beside communication, products take %.2f and copies %.2f times "
+                        "as long\n",
                         matmul.computeSlowdown, memory.computeSlowdown);
     out << "    all_reduces of 896 bytes and more, predicted:";
     for (double error : calibration.allReduceErrors[i])
